@@ -1,0 +1,24 @@
+/* Memory that lives as long as one command: allocated piece by piece, freed all at once. One thread at a time. */
+#ifndef SHERD_BASE_ARENA_H
+#define SHERD_BASE_ARENA_H
+
+#include <stddef.h>
+
+struct arena_block;
+
+struct arena {
+    struct arena_block *head; /* newest block; NULL when nothing was allocated */
+    size_t used_bytes;        /* all that was handed out, for limits */
+};
+
+void arena_init(struct arena *arena);
+/* Frees every block; the arena may be used again. */
+void arena_deinit(struct arena *arena);
+/* Zeroed, aligned for any type, never NULL. Valid until arena_deinit. */
+void *arena_alloc(struct arena *arena, size_t size);
+void *arena_copy(struct arena *arena, const void *source, size_t size);
+/* Copies `len` bytes and adds a NUL. */
+char *arena_copy_str(struct arena *arena, const char *source, size_t len);
+char *arena_printf(struct arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif
