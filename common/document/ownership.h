@@ -1,0 +1,42 @@
+/* Which documents a node may show and change. A shard plugs its ownership of ranges in here; the config service plugs
+ * nothing in (NULL): everything is its own. Reads call on workers inside their read transaction; writes call on the
+ * apply thread inside the write transaction, so both see ownership and data of one log position. */
+#ifndef SHERD_DOCUMENT_OWNERSHIP_H
+#define SHERD_DOCUMENT_OWNERSHIP_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "bson/value.h"
+
+#include <stdbool.h>
+
+struct store_txn;
+/* The owner's immutable, reference-counted snapshot for one namespace; opaque here. */
+struct document_view;
+
+enum document_access {
+    DOCUMENT_ACCESS_READ,
+    DOCUMENT_ACCESS_WRITE,
+};
+
+struct document_ownership {
+    void *arg;
+    /* Checks the request's `$sherdVersion` document (data == NULL: not bound to a version) against the ownership of
+     * `ns` as `txn` sees it. *view is NULL when every document of the collection is owned and no counters by range are
+     * kept; else the caller closes it. ERR_StaleConfig or ERR_StaleDbVersion when the request can't be served. Doesn't
+     * block. */
+    bool (*open)(void *arg, struct store_txn *txn, const char *ns, struct bdoc version, enum document_access access,
+                 struct document_view **view, struct err *err);
+    void (*close)(void *arg, struct document_view *view);
+    /* True when no document of the collection lies outside the owned ranges, so `visible` need not be asked. */
+    bool (*all_visible)(const struct document_view *view);
+    bool (*visible)(const struct document_view *view, struct bdoc doc);
+    /* A document is about to be stored (or erased, for `after` without data). `before` has no data for an insert.
+     * Errors: 13388 (not ours), 61 or 2 for a key that can't be (an array in it), 66 and 31025-like codes for a key
+     * change that leaves the shard. */
+    bool (*may_write)(const struct document_view *view, struct bdoc before, struct bdoc after, struct err *err);
+    /* Appends the name of the owned range that counts `doc`; appends nothing when it is outside every range. */
+    void (*range_of)(const struct document_view *view, struct bdoc doc, struct buf *range);
+};
+
+#endif
