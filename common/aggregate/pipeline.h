@@ -1,0 +1,72 @@
+/* Aggregation pipelines over an abstract source of documents, so that the same stages run on a shard and on a router.
+ * Called on worker threads; a compiled pipeline is read-only, a run has one user at a time. Pure: documents come from
+ * the source, time from the environment.
+ * Semantics: https://www.mongodb.com/docs/manual/reference/operator/aggregation-pipeline/ */
+#ifndef SHERD_AGGREGATE_PIPELINE_H
+#define SHERD_AGGREGATE_PIPELINE_H
+
+#include "query/filter.h"
+#include "query/sort.h"
+
+enum {
+    PIPELINE_MAX_STAGES = 1000,
+    PIPELINE_MEMORY_LIMIT_BYTES = 100 * 1024 * 1024, /* of each $group, $sort ... of one run */
+};
+
+/* Where documents come from. */
+struct doc_source {
+    /* The next document, borrowed until the next call; data NULL at the end. False: an error. */
+    bool (*next)(void *arg, struct bdoc *out, struct err *err);
+    void *arg;
+};
+
+struct pipeline;
+
+/* `stages` is the command's BSON array, borrowed with `env` (NULL allowed) while the pipeline or a run is used. Errors:
+ * 40324 unknown stage, 40323 not one field, and each stage's own. */
+bool pipeline_compile(struct arena *arena, struct bdoc stages, const struct expr_env *env, struct pipeline **out,
+                      struct err *err) ERR_WARN_UNUSED;
+/* Accepts NULL. Before the arena goes. */
+void pipeline_release(struct pipeline *pipeline);
+uint32_t pipeline_stage_count(const struct pipeline *pipeline);
+/* Name of the first stage ("$match"), NULL when there is none: $collStats, $currentOp, $indexStats, $listSessions,
+ * $changeStream ... at the front are compiled as PLACEHOLDER source stages: the daemon produces their documents and
+ * runs the rest over them. */
+const char *pipeline_source_stage(const struct pipeline *pipeline, struct bval *spec);
+
+/* What the planner may take over from the front of a pipeline: the stages [0, stage_count) do exactly this. */
+struct pipeline_lead {
+    struct bdoc match;    /* all leading $match as one filter; data NULL: none */
+    struct bdoc sort;     /* data NULL: none */
+    int64_t skip;         /* after the sort */
+    int64_t limit;        /* after the skip; 0: none */
+    uint32_t stage_count; /* give this to pipeline_run_new as `first_stage` */
+};
+/* match lies in `arena`. */
+void pipeline_lead(const struct pipeline *pipeline, struct arena *arena, struct pipeline_lead *out);
+
+/* How a router gets the result out of shards. Both parts are BSON arrays of stages for pipeline_compile. */
+struct pipeline_split {
+    struct bdoc shard;      /* runs on each shard */
+    struct bdoc merge;      /* runs on the router over the merged streams; empty: pass through */
+    struct bdoc merge_sort; /* the shards' streams are sorted by this: merge by sort keys (query/sort.h); data NULL: any
+                               order */
+    bool single_document;   /* the shard part yields at most one document each ($count) */
+};
+/* Pushes $match, $sort + $limit and a partial $group down; everything in `arena`. */
+bool pipeline_split(const struct pipeline *pipeline, struct arena *arena, struct pipeline_split *out,
+                    struct err *err) ERR_WARN_UNUSED;
+
+struct pipeline_run;
+
+/* Runs stages [first_stage, end) over `source`; both borrowed until pipeline_run_free. May be kept from one batch to
+ * the next: it holds no lock and no transaction itself. */
+struct pipeline_run *pipeline_run_new(const struct pipeline *pipeline, uint32_t first_stage, struct doc_source source,
+                                      size_t memory_limit_bytes);
+void pipeline_run_free(struct pipeline_run *run);
+/* The next result, borrowed until the next call; data NULL at the end. Error 292 beyond the memory limit. */
+bool pipeline_run_next(struct pipeline_run *run, struct bdoc *out, struct err *err) ERR_WARN_UNUSED;
+/* For a source that can fall silent for a while (awaitData) this is not meant: `next` must answer. */
+size_t pipeline_run_memory_bytes(const struct pipeline_run *run);
+
+#endif

@@ -1,0 +1,46 @@
+/* Aggregation expressions: compiled once per command into a tree, evaluated once per document. Pure: no clock, no I/O;
+ * the time and the variables come from outside. Called by query ($expr), aggregate and update on any thread; a compiled
+ * tree is read-only and may be shared by threads, each with an arena of its own.
+ * Semantics: https://www.mongodb.com/docs/manual/reference/operator/aggregation/ */
+#ifndef SHERD_EXPR_EXPR_H
+#define SHERD_EXPR_EXPR_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "bson/value.h"
+
+enum {
+    EXPR_MAX_DEPTH = 200,                            /* levels of nested expressions */
+    EXPR_MAX_VARIABLES = 64,                         /* user variables visible at one place */
+    EXPR_MAX_RESULT_BYTES = BDOC_MAX_INTERNAL_BYTES, /* of any value that an expression builds */
+};
+
+/* What a command gives to the expressions in it. Borrowed as long as the compiled tree is used. */
+struct expr_env {
+    int64_t now_ms;        /* $$NOW, milliseconds since 1970 */
+    uint64_t cluster_time; /* $$CLUSTER_TIME as timestamp bits; 0: not available */
+    struct bdoc let;       /* the command's `let`: values, already constant; data NULL: none */
+};
+
+struct expr;
+
+/* Compiles a value of a pipeline: a "$path", "$$variable", {$operator: ...}, document, array or constant. The tree
+ * lives in `arena` and borrows `source` and `env` (NULL: no time, no variables). Errors: 168 unknown operator or wrong
+ * number of arguments, 17276 undefined variable, 16872 empty path, 15983 several operators in one document ... */
+bool expr_compile(struct arena *arena, const struct bval *source, const struct expr_env *env, struct expr **out,
+                  struct err *err) ERR_WARN_UNUSED;
+/* The value for `root`, in `scratch` or borrowed from `root` or the tree. BT_EOO: missing. */
+bool expr_eval(const struct expr *expr, struct bdoc root, struct arena *scratch, struct bval *out,
+               struct err *err) ERR_WARN_UNUSED;
+/* True when the value doesn't depend on the document. */
+bool expr_is_constant(const struct expr *expr);
+/* For a plain field path ("$a.b"): the path without the dollar, else NULL. */
+const char *expr_field_path(const struct expr *expr);
+/* Adds the top-level names of `root` that the expression reads by calling `add`; false: it may read the whole document.
+ */
+bool expr_dependencies(const struct expr *expr, void (*add)(void *arg, const char *path), void *arg);
+/* Truth as $cond, $and and $match's $expr see it: false, null, undefined, missing and numbers equal to 0 are false. */
+bool expr_value_is_true(const struct bval *value);
+
+#endif
