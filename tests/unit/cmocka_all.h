@@ -1,6 +1,6 @@
 /* cmocka needs these before it, in this order. */
-#ifndef SHERD_TESTS_CMOCKA_ALL_H
-#define SHERD_TESTS_CMOCKA_ALL_H
+#ifndef SHERD_TESTS_UNIT_CMOCKA_ALL_H
+#define SHERD_TESTS_UNIT_CMOCKA_ALL_H
 
 #include <setjmp.h>
 #include <stdarg.h>
