@@ -36,10 +36,10 @@ enum btype {
 };
 
 enum {
-    BDOC_MAX_BYTES = 16 * 1024 * 1024,            /* of a user's document */
+    BDOC_MAX_BYTES = 16 * 1024 * 1024,                      /* of a user's document */
     BDOC_MAX_INTERNAL_BYTES = 16 * 1024 * 1024 + 16 * 1024, /* of a command or reply around one */
-    BDOC_MAX_DEPTH = 100,                         /* levels of nesting of a stored document */
-    BDOC_MAX_WIRE_DEPTH = 200,                    /* of a command, which wraps documents */
+    BDOC_MAX_DEPTH = 100,                                   /* levels of nesting of a stored document */
+    BDOC_MAX_WIRE_DEPTH = 200,                              /* of a command, which wraps documents */
 };
 
 /* A whole document: `data` begins with its int32 length, `len` is that length. data == NULL: no document. */
@@ -66,8 +66,8 @@ struct biter {
     const uint8_t *end; /* the document's last byte, a NUL */
 };
 
-/* True when `data[0..len)` is exactly one well-formed document: lengths, terminators, types, UTF-8 of keys and strings, at most
- * `max_depth` levels. ERR_InvalidBSON, or ERR_Overflow for the depth. */
+/* True when `data[0..len)` is exactly one well-formed document: lengths, terminators, types, UTF-8 of keys and strings,
+ * at most `max_depth` levels. ERR_InvalidBSON, or ERR_Overflow for the depth. */
 bool bdoc_validate(const void *data, size_t len, int max_depth, struct err *err) ERR_WARN_UNUSED;
 
 struct bdoc bdoc_of(const bson_t *bson);
@@ -111,7 +111,8 @@ bool bval_truthy(const struct bval *val);
 /* True for a string equal to `text`. */
 bool bval_is_str(const struct bval *val, const char *text);
 
-/* Constants as values. The string and the document are borrowed: for a string, `data` must start with its int32 length. */
+/* Constants as values. The string and the document are borrowed: for a string, `data` must start with its int32 length.
+ */
 struct bval bval_from_doc(struct bdoc doc);
 extern const struct bval BVAL_MISSING, BVAL_NULL, BVAL_MIN_KEY, BVAL_MAX_KEY;
 
