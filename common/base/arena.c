@@ -3,8 +3,8 @@
 #include "base/check.h"
 #include "base/mem.h"
 
-#include <stdarg.h>
 #include <stdalign.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -14,7 +14,8 @@ static const struct {
 #undef ERR_CODE
 };
 
-__attribute__((format(printf, 3, 0))) static void format_into(struct err *err, int32_t code, const char *format, va_list args)
+__attribute__((format(printf, 3, 0))) static void format_into(struct err *err, int32_t code, const char *format,
+                                                              va_list args)
 {
     err->code = code;
     err->details_len = 0;

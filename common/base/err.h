@@ -21,7 +21,7 @@ enum err_category {
     ERR_CAT_RETRYABLE = 1 << 0,   /* nothing lasting happened, or a repeat is harmless */
     ERR_CAT_NOT_PRIMARY = 1 << 1, /* another member leads */
     ERR_CAT_NETWORK = 1 << 2,
-    ERR_CAT_STALE = 1 << 3, /* the sender's routing table is old */
+    ERR_CAT_STALE = 1 << 3,   /* the sender's routing table is old */
     ERR_CAT_UNKNOWN = 1 << 4, /* the operation may or may not have happened */
 };
 

@@ -1,4 +1,5 @@
-/* ERR_CODE(name, number, categories): MongoDB's error codes that Sherd uses, included by err.h and err.c. No guard: an X-macro list. */
+/* ERR_CODE(name, number, categories): MongoDB's error codes that Sherd uses, included by err.h and err.c. No guard: an
+ * X-macro list. */
 ERR_CODE(OK, 0, ERR_CAT_NONE)
 ERR_CODE(InternalError, 1, ERR_CAT_NONE)
 ERR_CODE(BadValue, 2, ERR_CAT_NONE)

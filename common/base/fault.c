@@ -16,7 +16,7 @@ static const char *const point_names[FAULT_COUNT] = {
 };
 
 static struct {
-    atomic_int action;    /* enum fault_action */
+    atomic_int action;     /* enum fault_action */
     atomic_long countdown; /* passages left; acts when it reaches 0 */
 } points[FAULT_COUNT];
 

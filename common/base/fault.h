@@ -12,8 +12,8 @@ enum fault_point {
     FAULT_COUNT
 };
 
-/* `spec` is "name:n:action" entries joined by commas: at the n-th passage the point acts once. Actions: kill (SIGKILL to
- * this process), stop (SIGSTOP), fail (fault_hit answers true). */
+/* `spec` is "name:n:action" entries joined by commas: at the n-th passage the point acts once. Actions: kill (SIGKILL
+ * to this process), stop (SIGSTOP), fail (fault_hit answers true). */
 bool fault_enable(const char *spec, struct err *err) ERR_WARN_UNUSED;
 /* Counts a passage. True only for action "fail", at its passage; the caller then behaves as if the step had failed. */
 bool fault_hit(enum fault_point point);

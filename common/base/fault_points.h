@@ -1,4 +1,5 @@
-/* FAULT_POINT(name): places where a test can make a process fail. Included by fault.h and fault.c. No guard: an X-macro list. */
+/* FAULT_POINT(name): places where a test can make a process fail. Included by fault.h and fault.c. No guard: an X-macro
+ * list. */
 FAULT_POINT(apply_before_commit)
 FAULT_POINT(apply_after_commit)
 FAULT_POINT(checkpoint_before_sync)

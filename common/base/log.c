@@ -32,7 +32,8 @@ static void append_str(struct buf *out, const char *text)
     buf_append(out, text, strlen(text));
 }
 
-/* A JSON string; bytes that are not printable ASCII or UTF-8 continuation stay as they are, control bytes are escaped. */
+/* A JSON string; bytes that are not printable ASCII or UTF-8 continuation stay as they are, control bytes are escaped.
+ */
 static void append_json_string(struct buf *out, const char *text)
 {
     buf_append_u8(out, '"');

@@ -2,8 +2,8 @@
  *   {"t":{"$date":"..."},"s":"I","c":"STORAGE","id":2001,"ctx":"apply","msg":"Checkpoint taken","attr":{"index":17}}
  * On a terminal the same event is plain text. Any thread may log. The message is a constant, values are attributes:
  *   log_info("STORAGE", 2001, "Checkpoint taken", LOG_I64("index", index), LOG_STR("file", name));
- * Ids are unique in the tree: base 1000s, storage 2000s, replication 3000s, rpc and wire 4000s, document and node 5000s,
- * shardd 6000s, configd 7000s, routerd 8000s. */
+ * Ids are unique in the tree: base 1000s, storage 2000s, replication 3000s, rpc and wire 4000s, document and node
+ * 5000s, shardd 6000s, configd 7000s, routerd 8000s. */
 #ifndef SHERD_BASE_LOG_H
 #define SHERD_BASE_LOG_H
 
@@ -46,9 +46,9 @@ int log_level_parse(const char *name);
 void log_write(enum log_level level, const char *component, int id, const char *msg, const struct log_attr *attrs);
 
 /* For an event without attributes: the macros below take at least one. */
-#define LOG_NO_ATTRS   ((struct log_attr){.type = LOG_ATTR_END})
+#define LOG_NO_ATTRS ((struct log_attr){.type = LOG_ATTR_END})
 
-#define LOG_ATTRS(...) ((const struct log_attr[]){__VA_ARGS__, {.type = LOG_ATTR_END}})
+#define LOG_ATTRS(...)                     ((const struct log_attr[]){__VA_ARGS__, {.type = LOG_ATTR_END}})
 #define log_debug(component, id, msg, ...) log_write(LOG_LEVEL_DEBUG, component, id, msg, LOG_ATTRS(__VA_ARGS__))
 #define log_info(component, id, msg, ...)  log_write(LOG_LEVEL_INFO, component, id, msg, LOG_ATTRS(__VA_ARGS__))
 #define log_warn(component, id, msg, ...)  log_write(LOG_LEVEL_WARN, component, id, msg, LOG_ATTRS(__VA_ARGS__))

@@ -10,8 +10,15 @@ const struct bval BVAL_NULL = {.type = BT_NULL};
 const struct bval BVAL_MIN_KEY = {.type = BT_MIN_KEY};
 const struct bval BVAL_MAX_KEY = {.type = BT_MAX_KEY};
 
-enum { SIZE_CSTRING_PAIR = -1, SIZE_STRING = -2, SIZE_DOCUMENT = -3, SIZE_BINARY = -4, SIZE_DB_POINTER = -5,
-       SIZE_CODE_WITH_SCOPE = -6, SIZE_BAD = -7 };
+enum {
+    SIZE_CSTRING_PAIR = -1,
+    SIZE_STRING = -2,
+    SIZE_DOCUMENT = -3,
+    SIZE_BINARY = -4,
+    SIZE_DB_POINTER = -5,
+    SIZE_CODE_WITH_SCOPE = -6,
+    SIZE_BAD = -7
+};
 
 /* Payload bytes of a type, or which rule gives them. */
 static int size_rule(uint8_t type)

@@ -83,7 +83,8 @@ static bool set_value(const struct option *option, const char *text, struct err 
 }
 
 /* One argument of the command line; `next` is the one behind it or NULL. *used_next tells that it was the value. */
-static bool parse_argument(struct parse *parse, const char *argument, const char *next, bool *used_next, struct err *err)
+static bool parse_argument(struct parse *parse, const char *argument, const char *next, bool *used_next,
+                           struct err *err)
 {
     *used_next = false;
     if (strncmp(argument, "--", 2) != 0)

@@ -1,6 +1,6 @@
-/* Start-up options of the daemons: `--name value`, `--name=value`, and the same names as `name: value` lines of a config
- * file given with --config. The command line wins over the file, the file over the defaults. --help and --version
- * are understood by every daemon. Called once, by main, before any thread exists. */
+/* Start-up options of the daemons: `--name value`, `--name=value`, and the same names as `name: value` lines of a
+ * config file given with --config. The command line wins over the file, the file over the defaults. --help and
+ * --version are understood by every daemon. Called once, by main, before any thread exists. */
 #ifndef SHERD_CONFIG_OPTIONS_H
 #define SHERD_CONFIG_OPTIONS_H
 
@@ -43,8 +43,9 @@ enum options_result options_parse(const struct options_usage *usage, const struc
 /* Frees the strings that the options point at. */
 void options_deinit(const struct option *options, size_t count);
 
-/* Splits "host:port", "[v6]:port" or "host" (port becomes default_port). The host goes to `host` (256 bytes at most with its NUL, brackets
- * taken off). ERR_BadValue when it is empty, too long or the port is not 1..65535. */
-bool options_parse_address(const char *text, int default_port, char host[256], int *port, struct err *err) ERR_WARN_UNUSED;
+/* Splits "host:port", "[v6]:port" or "host" (port becomes default_port). The host goes to `host` (256 bytes at most
+ * with its NUL, brackets taken off). ERR_BadValue when it is empty, too long or the port is not 1..65535. */
+bool options_parse_address(const char *text, int default_port, char host[256], int *port,
+                           struct err *err) ERR_WARN_UNUSED;
 
 #endif

@@ -16,7 +16,13 @@ static struct {
 
 static const struct option options[] = {
     {.name = "dbpath", .type = OPTION_STR, .destination = &values.dbpath, .value = "DIR", .help = "Data folder."},
-    {.name = "port", .type = OPTION_INT, .destination = &values.port, .min = 1, .max = 65535, .value = "P", .help = "Port."},
+    {.name = "port",
+     .type = OPTION_INT,
+     .destination = &values.port,
+     .min = 1,
+     .max = 65535,
+     .value = "P",
+     .help = "Port."},
     {.name = "init", .type = OPTION_FLAG, .destination = &values.init, .help = "Prepare."},
 };
 static const struct options_usage usage = {.program = "testd", .summary = "A test."};
