@@ -5,8 +5,10 @@
 
 #include "cluster/metadata.h"
 
+#include <stdatomic.h>
+
 struct chunk {
-    int refs;                         /* atomic */
+    atomic_int refs;
     bson_oid_t id;                    /* _id in config.chunks */
     uint8_t uuid[CLUSTER_UUID_BYTES]; /* of the collection */
     struct bdoc min;                  /* bounds as BSON; all bytes below are the chunk's own */
