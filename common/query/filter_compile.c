@@ -1,0 +1,258 @@
+#include "query/filter_tree.h"
+
+#include <string.h>
+
+struct filter_node *filter_node_new(struct filter_compiler *c, enum filter_op op)
+{
+    if (++c->node_count > FILTER_MAX_NODES) {
+        err_set(c->err, ERR_BadValue, "the query has more than %d predicates", FILTER_MAX_NODES);
+        return NULL;
+    }
+    struct filter_node *node = arena_alloc(c->arena, sizeof *node);
+    node->op = op;
+    return node;
+}
+
+/* The path's memory moves into the arena, so that a filter without regular expressions needs no release. */
+static bool compile_path(struct filter_compiler *c, const char *text, struct path *out)
+{
+    struct path path = {0};
+    if (!path_init(&path, text, strlen(text), c->err))
+        return false;
+    *out = path;
+    out->text = arena_copy_str(c->arena, path.text, path.len);
+    out->parts = arena_copy(c->arena, path.parts, path.count * sizeof *path.parts);
+    for (uint32_t i = 0; i < path.count; i++)
+        out->parts[i].name = out->text + (path.parts[i].name - path.text);
+    path_deinit(&path);
+    return true;
+}
+
+struct filter_node *filter_leaf_new(struct filter_compiler *c, enum filter_op op, const char *path)
+{
+    struct filter_node *node = filter_node_new(c, op);
+    if (node == NULL || !compile_path(c, path, &node->path))
+        return NULL;
+    node->simple_path = node->path.count == 1;
+    return node;
+}
+
+void filter_nodes_add(struct arena *arena, struct filter_nodes *nodes, struct filter_node *node)
+{
+    if (nodes->count == nodes->capacity) {
+        uint32_t capacity = nodes->capacity == 0 ? 4 : nodes->capacity * 2;
+        struct filter_node **items = arena_alloc(arena, capacity * sizeof *items);
+        if (nodes->count > 0)
+            memcpy(items, nodes->items, nodes->count * sizeof *items);
+        nodes->items = items;
+        nodes->capacity = capacity;
+    }
+    nodes->items[nodes->count++] = node;
+}
+
+bool filter_is_operator_document(const struct bval *value)
+{
+    if (value->type != BT_DOCUMENT)
+        return false;
+    struct biter iter;
+    struct belem first;
+    struct bdoc doc = bval_doc(value);
+    biter_init(&iter, doc);
+    if (!biter_next(&iter, &first) || first.key[0] != '$')
+        return false;
+    return !(bdoc_has(doc, "$ref") && bdoc_has(doc, "$id"));
+}
+
+struct filter_node *filter_compare_new(struct filter_compiler *c, enum filter_op op, const char *path,
+                                       const struct bval *value)
+{
+    if (value->type == BT_UNDEFINED) {
+        err_set(c->err, ERR_BadValue, "cannot compare to undefined");
+        return NULL;
+    }
+    if (value->type == BT_REGEX && op != FILTER_EQ) {
+        err_set(c->err, ERR_BadValue, "Can't have RegEx as arg to predicate over field '%s'.", path);
+        return NULL;
+    }
+    struct filter_node *node = filter_leaf_new(c, op, path);
+    if (node == NULL)
+        return NULL;
+    node->value = *value;
+    node->class_of = bval_class(value->type);
+    return node;
+}
+
+struct filter_node *filter_regex_new(struct filter_compiler *c, const char *path, const char *pattern,
+                                     const char *flags)
+{
+    struct filter_node *node = filter_leaf_new(c, FILTER_REGEX, path);
+    if (node == NULL)
+        return NULL;
+    size_t pattern_len = strlen(pattern);
+    size_t flags_len = strlen(flags);
+    uint8_t *data = arena_alloc(c->arena, pattern_len + flags_len + 2);
+    memcpy(data, pattern, pattern_len + 1);
+    memcpy(data + pattern_len + 1, flags, flags_len + 1);
+    node->value = (struct bval){.type = BT_REGEX, .len = (uint32_t)(pattern_len + flags_len + 2), .data = data};
+    node->class_of = BCLASS_REGEX;
+    if (!regex_compile(pattern, flags, &node->regex, c->err))
+        return NULL;
+    struct filter_nodes list = {c->filter->regexes, c->filter->regex_count, c->filter->regex_capacity};
+    filter_nodes_add(c->arena, &list, node);
+    c->filter->regexes = list.items;
+    c->filter->regex_count = list.count;
+    c->filter->regex_capacity = list.capacity;
+    return node;
+}
+
+/* {path: value}. */
+static bool compile_field(struct filter_compiler *c, const struct belem *elem, struct filter_nodes *out)
+{
+    if (filter_is_operator_document(&elem->val))
+        return filter_compile_operators(c, elem->key, bval_doc(&elem->val), out);
+    struct filter_node *node;
+    if (elem->val.type == BT_REGEX) {
+        const char *flags;
+        const char *pattern = bval_regex(&elem->val, &flags);
+        node = filter_regex_new(c, elem->key, pattern, flags);
+    } else {
+        node = filter_compare_new(c, FILTER_EQ, elem->key, &elem->val);
+    }
+    if (node == NULL)
+        return false;
+    filter_nodes_add(c->arena, out, node);
+    return true;
+}
+
+/* A list of predicates as one node. */
+static struct filter_node *join_all(struct filter_compiler *c, struct filter_nodes *nodes)
+{
+    if (nodes->count == 1)
+        return nodes->items[0];
+    struct filter_node *node = filter_node_new(c, FILTER_AND);
+    if (node != NULL)
+        node->children = *nodes;
+    return node;
+}
+
+/* $and, $or, $nor. */
+static bool compile_tree(struct filter_compiler *c, enum filter_op op, const struct belem *elem,
+                         struct filter_nodes *out)
+{
+    if (elem->val.type != BT_ARRAY)
+        return err_set(c->err, ERR_BadValue, "%s must be an array", elem->key);
+    struct bdoc list = bval_doc(&elem->val);
+    if (bdoc_is_empty(list))
+        return err_set(c->err, ERR_BadValue, "$and/$or/$nor must be a nonempty array");
+    struct filter_node *node = filter_node_new(c, op);
+    if (node == NULL)
+        return false;
+    struct biter iter;
+    struct belem item;
+    biter_init(&iter, list);
+    while (biter_next(&iter, &item)) {
+        if (item.val.type != BT_DOCUMENT)
+            return err_set(c->err, ERR_BadValue, "$or/$and/$nor entries need to be full objects");
+        struct filter_nodes parts = {0};
+        if (!filter_compile_document(c, bval_doc(&item.val), &parts))
+            return false;
+        struct filter_node *child = join_all(c, &parts);
+        if (child == NULL)
+            return false;
+        filter_nodes_add(c->arena, &node->children, child);
+    }
+    filter_nodes_add(c->arena, out, node);
+    return true;
+}
+
+static bool compile_expr(struct filter_compiler *c, const struct belem *elem, struct filter_nodes *out)
+{
+    struct filter_node *node = filter_node_new(c, FILTER_EXPR);
+    if (node == NULL || !expr_compile(c->arena, &elem->val, c->env, &node->expr, c->err))
+        return false;
+    c->filter->has_expr = true;
+    filter_nodes_add(c->arena, out, node);
+    return true;
+}
+
+static bool compile_constant(struct filter_compiler *c, const struct belem *elem, struct filter_nodes *out)
+{
+    int64_t number;
+    if (!bval_to_i64(&elem->val, &number) || number != 1)
+        return err_set(c->err, ERR_FailedToParse, "%s must be an integer value of 1", elem->key);
+    struct filter_node *node = filter_node_new(c, strcmp(elem->key, "$alwaysTrue") == 0 ? FILTER_TRUE : FILTER_FALSE);
+    if (node == NULL)
+        return false;
+    filter_nodes_add(c->arena, out, node);
+    return true;
+}
+
+static bool compile_top(struct filter_compiler *c, const struct belem *elem, struct filter_nodes *out)
+{
+    static const char *const unsupported[] = {"$where", "$text", "$jsonSchema", "$sampleRate"};
+    const char *name = elem->key;
+    if (strcmp(name, "$and") == 0)
+        return compile_tree(c, FILTER_AND, elem, out);
+    if (strcmp(name, "$or") == 0)
+        return compile_tree(c, FILTER_OR, elem, out);
+    if (strcmp(name, "$nor") == 0)
+        return compile_tree(c, FILTER_NOR, elem, out);
+    if (strcmp(name, "$comment") == 0)
+        return true;
+    if (strcmp(name, "$expr") == 0)
+        return compile_expr(c, elem, out);
+    if (strcmp(name, "$alwaysTrue") == 0 || strcmp(name, "$alwaysFalse") == 0)
+        return compile_constant(c, elem, out);
+    for (size_t i = 0; i < sizeof unsupported / sizeof *unsupported; i++)
+        if (strcmp(name, unsupported[i]) == 0)
+            return err_set(c->err, ERR_BadValue, "%s is not supported", name);
+    return err_set(c->err, ERR_BadValue,
+                   "unknown top level operator: %s. If you have a field name that starts with a '$' symbol, consider "
+                   "using $getField or $setField.",
+                   name);
+}
+
+bool filter_compile_document(struct filter_compiler *c, struct bdoc doc, struct filter_nodes *out)
+{
+    if (++c->depth > FILTER_MAX_DEPTH)
+        return err_set(c->err, ERR_BadValue, "exceeded maximum query tree depth of %d", FILTER_MAX_DEPTH);
+    struct biter iter;
+    struct belem elem;
+    biter_init(&iter, doc);
+    while (biter_next(&iter, &elem)) {
+        bool ok = elem.key[0] == '$' ? compile_top(c, &elem, out) : compile_field(c, &elem, out);
+        if (!ok)
+            return false;
+    }
+    c->depth--;
+    return true;
+}
+
+bool filter_compile(struct arena *arena, struct bdoc query, const struct expr_env *env, struct filter **out,
+                    struct err *err)
+{
+    struct err local;
+    struct filter_compiler c = {.arena = arena, .env = env, .err = err != NULL ? err : &local};
+    struct filter_nodes nodes = {0};
+    c.filter = arena_alloc(arena, sizeof *c.filter);
+    c.filter->source = query;
+    if (!filter_compile_document(&c, query, &nodes))
+        goto failed;
+    c.filter->root = join_all(&c, &nodes);
+    if (c.filter->root == NULL)
+        goto failed;
+    *out = c.filter;
+    return true;
+failed:
+    filter_release(c.filter);
+    return false;
+}
+
+void filter_release(struct filter *filter)
+{
+    if (filter == NULL)
+        return;
+    for (uint32_t i = 0; i < filter->regex_count; i++)
+        regex_free(filter->regexes[i]->regex);
+    filter->regex_count = 0;
+}
