@@ -451,24 +451,36 @@ struct bval bval_from_doc(struct bdoc doc)
     return (struct bval){.type = BT_DOCUMENT, .len = doc.len, .data = doc.data};
 }
 
+/* Appends an element whose payload is as long as `val`'s, and has the same bytes from the sixth on. */
+static bool append_placeholder(bson_t *to, const char *key, int key_len, const struct bval *val)
+{
+    switch (val->len) {
+    case 0:
+        return bson_append_null(to, key, key_len);
+    case 1:
+        return bson_append_bool(to, key, key_len, false);
+    case 2:
+        return bson_append_regex(to, key, key_len, "", "");
+    case 3:
+        return bson_append_regex(to, key, key_len, "x", "");
+    case 4:
+        return bson_append_int32(to, key, key_len, 0);
+    default:
+        return bson_append_binary(to, key, key_len, BSON_SUBTYPE_BINARY, val->data + 5, val->len - 5);
+    }
+}
+
 void bval_append(bson_t *to, const char *key, int key_len, const struct bval *val)
 {
-    /* A document of one field with an empty name around the payload gives libbson's iterator something to copy. */
+    /* libbson has no way to append raw bytes (its iterator's copy sorts a regular expression's options, for one), so
+     * type and payload are put over an element of the same size. */
     CHECK(val->type != BT_EOO);
-    struct buf one = BUF_INIT;
-    uint8_t small[64];
-    uint32_t total = 4 + 2 + val->len + 1;
-    uint8_t *bytes = total <= sizeof small ? small : buf_reserve(&one, total);
-    store_le32(bytes, total);
-    bytes[4] = val->type;
-    bytes[5] = 0;
+    uint32_t type_at = to->len - 1;
+    CHECK(append_placeholder(to, key, key_len, val));
+    uint8_t *bytes = (uint8_t *)(uintptr_t)bson_get_data(to);
+    bytes[type_at] = val->type;
     if (val->len > 0)
-        memcpy(bytes + 6, val->data, val->len);
-    bytes[total - 1] = 0;
-    bson_iter_t iter;
-    CHECK(bson_iter_init_from_data(&iter, bytes, total) && bson_iter_next(&iter));
-    CHECK(bson_append_iter(to, key, key_len, &iter));
-    buf_deinit(&one);
+        memcpy(bytes + to->len - 1 - val->len, val->data, val->len < 5 ? val->len : 5);
 }
 
 const char *bval_type_name(uint8_t type)
