@@ -17,7 +17,7 @@ struct batch {
 
 struct batch_iter {
     const struct batch *batch;
-    uint32_t index;  /* of the document that next returns */
+    uint32_t index;  /* documents returned so far */
     uint32_t offset; /* in the sequence */
     struct biter iter;
 };

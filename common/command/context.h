@@ -17,6 +17,7 @@ struct command_table;
 enum {
     COMMAND_DB_MAX = 63,  /* bytes of a database's name */
     COMMAND_NS_MAX = 255, /* bytes of "db.collection" */
+    COMMAND_REPLY_MAX_BYTES = WIRE_MAX_MESSAGE_BYTES - 64,
 };
 
 struct command_ctx {
@@ -30,6 +31,7 @@ struct command_ctx {
     const char *db;                /* $db; never NULL once command_run has parsed it */
     int64_t deadline_ms;           /* from maxTimeMS and $sherdDeadlineMs; DEADLINE_NEVER when neither is there */
     int64_t max_time_ms;           /* maxTimeMS as given; 0: none */
+    int64_t started_ms;            /* clock_now_ms() when the context was made */
     bool internal;                 /* comes from a daemon: fields that start with $sherd are allowed */
     void *daemon;                  /* the node or the router, set by the daemon */
     void *request;                 /* struct rpc_request or client_request, for `respond` */

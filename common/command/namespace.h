@@ -12,16 +12,15 @@ struct ns {
     const char *coll; /* inside `full`; "" when there is none */
 };
 
-/* 1-63 bytes, none of / \ . space " $ NUL * < > : | ? */
+/* 1-63 bytes, none of / \ . space " $ NUL */
 bool ns_check_db(const char *db, struct err *err) ERR_WARN_UNUSED;
-/* Not empty, no leading dot, no $ (but in "$cmd..."-like internal names, which are refused), no NUL; the whole at most
- * 255 bytes. */
+/* Not empty, no leading dot, no $, no NUL; "db.coll" at most 255 bytes. */
 bool ns_check_coll(const char *db, const char *coll, struct err *err) ERR_WARN_UNUSED;
 /* Joins and checks. */
 bool ns_make(struct ns *out, const char *db, const char *coll, struct err *err) ERR_WARN_UNUSED;
 /* Splits "db.coll.with.dots" at the first dot and checks both. */
 bool ns_parse(struct ns *out, const char *full, struct err *err) ERR_WARN_UNUSED;
-/* ctx->db and the command's own value, which must be a string (14) and a valid collection (73). */
+/* ctx->db and the command's own value, which must be a string and a valid collection (73 for both). */
 bool command_ns(const struct command_ctx *ctx, struct ns *out, struct err *err) ERR_WARN_UNUSED;
 /* Also takes a number (aggregate: 1): then ns.coll is "". */
 bool command_ns_or_db(const struct command_ctx *ctx, struct ns *out, struct err *err) ERR_WARN_UNUSED;

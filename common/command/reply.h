@@ -13,7 +13,7 @@
 void reply_append_error(bson_t *out, const struct err *err, const char *const *labels, unsigned label_count);
 /* Appends ok: 1.0. */
 void reply_append_ok(bson_t *out);
-/* {code, codeName, errmsg, details...}: the fields of an element of writeErrors, after its index. */
+/* {code, errmsg, details...}: the fields of an element of writeErrors, after its index. */
 void reply_append_error_fields(bson_t *out, const struct err *err);
 
 /* Reads a reply: true when it says ok (1, 1.0, true). Else fills err with code and message, the other fields become its
@@ -26,10 +26,13 @@ struct write_result {
     int64_t n_modified; /* updates only */
     bson_t upserted;    /* array of {index, _id} */
     uint32_t upserted_count;
-    bson_t errors; /* array of {index, code, codeName, errmsg, ...} */
+    bson_t errors; /* array of {index, code, errmsg, ...} */
     uint32_t error_count;
     bool is_update; /* nModified is reported */
 };
+
+/* Beyond so many bytes of errors the messages and details of further ones are left out, as MongoDB does. */
+enum { WRITE_RESULT_ERROR_BYTES = 1 << 20 };
 
 void write_result_init(struct write_result *result, bool is_update);
 void write_result_deinit(struct write_result *result);

@@ -1,0 +1,92 @@
+#include "command/context.h"
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "command/reply.h"
+#include "command/table.h"
+
+enum { SLOW_MS = 100 };
+
+struct command_ctx *command_ctx_new(struct wire_frame *frame, const struct wire_msg *msg)
+{
+    struct command_ctx *ctx = mem_alloc(sizeof *ctx);
+    arena_init(&ctx->arena);
+    ctx->frame = wire_frame_ref(frame);
+    ctx->msg = *msg;
+    ctx->body = msg->body;
+    ctx->deadline_ms = DEADLINE_NEVER;
+    ctx->started_ms = clock_now_ms();
+    bson_init(&ctx->reply);
+    return ctx;
+}
+
+void command_ctx_free(struct command_ctx *ctx)
+{
+    if (ctx == NULL)
+        return;
+    bson_destroy(&ctx->reply);
+    wire_frame_unref(ctx->raw_reply);
+    wire_frame_unref(ctx->frame);
+    arena_deinit(&ctx->arena);
+    mem_free(ctx);
+}
+
+void command_ctx_set_raw(struct command_ctx *ctx, struct wire_frame *reply)
+{
+    CHECK(ctx->raw_reply == NULL && wire_frame_is_sole(reply));
+    ctx->raw_reply = reply;
+}
+
+void command_ctx_add_label(struct command_ctx *ctx, const char *label)
+{
+    CHECK(ctx->label_count < sizeof ctx->labels / sizeof ctx->labels[0]);
+    ctx->labels[ctx->label_count++] = label;
+}
+
+bool command_ctx_check_deadline(const struct command_ctx *ctx, struct err *err)
+{
+    if (deadline_passed(ctx->deadline_ms))
+        return err_set(err, ERR_MaxTimeMSExpired, "operation exceeded time limit");
+    return true;
+}
+
+static struct wire_frame *error_frame(const struct command_ctx *ctx, const struct err *err)
+{
+    bson_t reply;
+    bson_init(&reply);
+    reply_append_error(&reply, err, ctx->labels, ctx->label_count);
+    struct wire_frame *frame = wire_frame_of_doc(bdoc_of(&reply));
+    bson_destroy(&reply);
+    return frame;
+}
+
+static struct wire_frame *success_frame(struct command_ctx *ctx)
+{
+    if (ctx->raw_reply != NULL) {
+        struct wire_frame *frame = ctx->raw_reply;
+        ctx->raw_reply = NULL;
+        return frame;
+    }
+    reply_append_ok(&ctx->reply);
+    struct bdoc body = bdoc_of(&ctx->reply);
+    if (body.len <= COMMAND_REPLY_MAX_BYTES)
+        return wire_frame_of_doc(body);
+    struct err err;
+    err_set(&err, ERR_BSONObjectTooLarge, "the reply would be %u bytes, more than %d", body.len,
+            COMMAND_REPLY_MAX_BYTES);
+    return error_frame(ctx, &err);
+}
+
+void command_finish(struct command_ctx *ctx, const struct err *err)
+{
+    int64_t took_ms = clock_now_ms() - ctx->started_ms;
+    if (took_ms >= SLOW_MS)
+        log_info("COMMAND", 4301, "Slow command", LOG_STR("command", ctx->name), LOG_STR("db", ctx->db),
+                 LOG_STR("ns", ctx->value.type == BT_STRING ? bval_str(&ctx->value, &(uint32_t){0}) : NULL),
+                 LOG_I64("durationMillis", took_ms), LOG_I64("code", err != NULL ? err->code : 0));
+    struct wire_frame *frame = err != NULL ? error_frame(ctx, err) : success_frame(ctx);
+    ctx->respond(ctx, frame);
+    command_ctx_free(ctx);
+}

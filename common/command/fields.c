@@ -1,0 +1,203 @@
+#include "command/fields.h"
+
+#include <string.h>
+
+/* Arguments that any command takes. What Sherd doesn't act on is accepted all the same, as drivers send it. */
+static const char *const generic[] = {
+    "$db",
+    "lsid",
+    "txnNumber",
+    "maxTimeMS",
+    "comment",
+    "readConcern",
+    "writeConcern",
+    "$readPreference",
+    "$clusterTime",
+    "autocommit",
+    "startTransaction",
+    "stmtId",
+    "stmtIds",
+    "apiVersion",
+    "apiStrict",
+    "apiDeprecationErrors",
+    "$configServerState",
+    "$configTime",
+    "$topologyTime",
+    "$audit",
+    "$client",
+    "$queryOptions",
+    "$replData",
+    "help",
+    "maxTimeMSOpOnly",
+    "mayBypassWriteBlocking",
+    "rawData",
+};
+
+bool field_is_generic(const char *name)
+{
+    if (strncmp(name, "$sherd", 6) == 0)
+        return true;
+    for (size_t i = 0; i < sizeof generic / sizeof generic[0]; i++)
+        if (strcmp(name, generic[i]) == 0)
+            return true;
+    return false;
+}
+
+bool fields_check_known(struct bdoc doc, const char *command, const char *const *known, struct err *err)
+{
+    struct biter iter;
+    struct belem elem;
+    for (biter_init(&iter, doc); biter_next(&iter, &elem);) {
+        const char *const *at = known;
+        while (*at != NULL && strcmp(*at, elem.key) != 0)
+            at++;
+        if (*at == NULL && !field_is_generic(elem.key))
+            return err_set(err, COMMAND_ERR_FIELD_UNKNOWN, "BSON field '%s.%s' is an unknown field.", command,
+                           elem.key);
+    }
+    return true;
+}
+
+/* False when the field is missing or null. */
+static bool field_find(struct bdoc doc, const char *name, struct bval *val)
+{
+    return bdoc_find(doc, name, val) && val->type != BT_NULL && val->type != BT_UNDEFINED;
+}
+
+static bool wrong_type(const char *name, const struct bval *val, const char *expected, struct err *err)
+{
+    return err_set(err, ERR_TypeMismatch, "BSON field '%s' is the wrong type '%s', expected %s", name,
+                   bval_type_name(val->type), expected);
+}
+
+bool field_get_doc(struct bdoc doc, const char *name, struct bdoc *out, struct err *err)
+{
+    struct bval val;
+    if (!field_find(doc, name, &val))
+        return true;
+    if (val.type != BT_DOCUMENT)
+        return wrong_type(name, &val, "type 'object'", err);
+    *out = bval_doc(&val);
+    return true;
+}
+
+bool field_get_array(struct bdoc doc, const char *name, struct bdoc *out, struct err *err)
+{
+    struct bval val;
+    if (!field_find(doc, name, &val))
+        return true;
+    if (val.type != BT_ARRAY)
+        return wrong_type(name, &val, "type 'array'", err);
+    *out = bval_doc(&val);
+    return true;
+}
+
+bool field_get_str(struct bdoc doc, const char *name, const char **out, struct err *err)
+{
+    struct bval val;
+    if (!field_find(doc, name, &val))
+        return true;
+    if (val.type != BT_STRING)
+        return wrong_type(name, &val, "type 'string'", err);
+    uint32_t len;
+    const char *text = bval_str(&val, &len);
+    if (strlen(text) != len)
+        return err_set(err, ERR_BadValue, "BSON field '%s' holds a NUL", name);
+    *out = text;
+    return true;
+}
+
+bool field_get_i64(struct bdoc doc, const char *name, int64_t *out, struct err *err)
+{
+    struct bval val;
+    if (!field_find(doc, name, &val))
+        return true;
+    if (!bval_is_number(&val))
+        return wrong_type(name, &val, "types '[long, int, decimal, double]'", err);
+    if (!bval_to_i64(&val, out))
+        return err_set(err, ERR_FailedToParse, "BSON field '%s' must be a whole number within 64 bits", name);
+    return true;
+}
+
+bool field_get_i64_in(struct bdoc doc, const char *name, int64_t min, int64_t max, int64_t *out, struct err *err)
+{
+    int64_t value = min;
+    if (!bdoc_has(doc, name))
+        return true;
+    if (!field_get_i64(doc, name, &value, err))
+        return false;
+    if (value < min || value > max)
+        return err_set(err, ERR_BadValue, "BSON field '%s' value must be >= %lld and <= %lld, actual value '%lld'",
+                       name, (long long)min, (long long)max, (long long)value);
+    struct bval val;
+    if (field_find(doc, name, &val))
+        *out = value;
+    return true;
+}
+
+bool field_get_bool(struct bdoc doc, const char *name, bool *out, struct err *err)
+{
+    struct bval val;
+    if (!field_find(doc, name, &val))
+        return true;
+    if (val.type != BT_BOOL && !bval_is_number(&val))
+        return wrong_type(name, &val, "types '[bool, long, int, decimal, double]'", err);
+    *out = bval_truthy(&val);
+    return true;
+}
+
+bool field_get_uuid(struct bdoc doc, const char *name, const uint8_t **out, struct err *err)
+{
+    struct bval val;
+    if (!field_find(doc, name, &val))
+        return true;
+    if (val.type != BT_BINARY)
+        return wrong_type(name, &val, "type 'binData'", err);
+    uint8_t subtype;
+    uint32_t len;
+    const uint8_t *bytes = bval_binary(&val, &subtype, &len);
+    if (subtype != BSON_SUBTYPE_UUID || len != 16)
+        return err_set(err, ERR_InvalidUUID, "BSON field '%s' must be a UUID", name);
+    *out = bytes;
+    return true;
+}
+
+bool field_get_oid(struct bdoc doc, const char *name, const bson_oid_t **out, struct err *err)
+{
+    struct bval val;
+    if (!field_find(doc, name, &val))
+        return true;
+    if (val.type != BT_OBJECT_ID)
+        return wrong_type(name, &val, "type 'objectId'", err);
+    *out = bval_oid(&val);
+    return true;
+}
+
+bool field_get_timestamp(struct bdoc doc, const char *name, uint64_t *out, struct err *err)
+{
+    struct bval val;
+    if (!field_find(doc, name, &val))
+        return true;
+    if (val.type != BT_TIMESTAMP)
+        return wrong_type(name, &val, "type 'timestamp'", err);
+    *out = (uint64_t)bval_i64(&val);
+    return true;
+}
+
+bool field_get_date(struct bdoc doc, const char *name, int64_t *out_ms, struct err *err)
+{
+    struct bval val;
+    if (!field_find(doc, name, &val))
+        return true;
+    if (val.type != BT_DATE)
+        return wrong_type(name, &val, "type 'date'", err);
+    *out_ms = bval_i64(&val);
+    return true;
+}
+
+bool field_require(struct bdoc doc, const char *name, struct err *err)
+{
+    if (bdoc_has(doc, name))
+        return true;
+    return err_set(err, COMMAND_ERR_FIELD_MISSING, "BSON field '%s' is missing but a required field", name);
+}
