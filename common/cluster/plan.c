@@ -15,6 +15,9 @@ static int by_number(const void *left, const void *right)
 static int64_t *split_points(int64_t count)
 {
     int64_t *points = mem_alloc_array((size_t)count + 2, sizeof *points);
+    if (count == 1) {
+        return points;
+    }
     int64_t step = INT64_MAX / count * 2;
     int64_t current = 0;
     size_t used = 0;
@@ -62,12 +65,11 @@ static void plan_single(const struct shardkey *key, struct chunk_plan *out)
 static void plan_hashed(const struct chunk_plan_input *input, int64_t chunks, struct chunk_plan *out)
 {
     size_t count = (size_t)chunks;
-    size_t in_a_row = count / input->shard_count > 0 ? count / input->shard_count : 1;
     int64_t *points = split_points(chunks);
     plan_init(out, count);
     for (size_t i = 0; i < count; i++) {
         struct chunk_plan_item *item = &out->items[i];
-        item->shard = i / in_a_row % input->shard_count;
+        item->shard = i * input->shard_count / count;
         if (i == 0) {
             shardkey_global_min(input->key, &item->min);
         } else {

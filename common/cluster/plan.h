@@ -7,7 +7,7 @@
 enum {
     PLAN_CHUNKS_PER_SHARD = 2, /* hashed, unless told otherwise */
     PLAN_MAX_CHUNKS_PER_SHARD = 8192,
-    PLAN_MAX_CHUNKS = 100000,
+    PLAN_MAX_CHUNKS = 16384,
 };
 
 struct chunk_plan_input {

@@ -55,7 +55,7 @@ static void plan_hashed_spreads_evenly(void **state)
             }
             for (size_t i = 0; i < shard_count; i++) {
                 assert_true(counts[i] >= plan.count / shard_count);
-                assert_true(counts[i] <= 2 * (plan.count / shard_count) + 1);
+                assert_true(counts[i] <= (plan.count + shard_count - 1) / shard_count);
             }
             chunk_plan_deinit(&plan);
             arena_deinit(&arena);
