@@ -36,30 +36,41 @@ static int64_t *split_points(int64_t count)
     return points;
 }
 
-/* The hashed first field at `point`, the rest at MinKey. */
-static void append_point(const struct shardkey *key, int64_t point, bson_t *out)
+/* A document of the plan's: the hashed first field at `point`, the rest at MinKey. */
+static struct bdoc point_bound(struct chunk_plan *plan, const struct shardkey *key, int64_t point)
 {
-    bson_append_int64(out, shardkey_field_path(key, 0), -1, point);
+    bson_t bound = BSON_INITIALIZER;
+    bson_append_int64(&bound, shardkey_field_path(key, 0), -1, point);
     for (size_t i = 1; i < shardkey_field_count(key); i++) {
-        bson_append_minkey(out, shardkey_field_path(key, i), -1);
+        bson_append_minkey(&bound, shardkey_field_path(key, i), -1);
     }
+    struct bdoc doc = {.data = arena_copy(&plan->arena, bson_get_data(&bound), bound.len), .len = bound.len};
+    bson_destroy(&bound);
+    return doc;
+}
+
+static struct bdoc global_bound(struct chunk_plan *plan, const struct shardkey *key,
+                                void (*append)(const struct shardkey *key, bson_t *out))
+{
+    bson_t bound = BSON_INITIALIZER;
+    append(key, &bound);
+    struct bdoc doc = {.data = arena_copy(&plan->arena, bson_get_data(&bound), bound.len), .len = bound.len};
+    bson_destroy(&bound);
+    return doc;
 }
 
 static void plan_init(struct chunk_plan *plan, size_t count)
 {
-    plan->items = mem_alloc_array(count, sizeof *plan->items);
+    arena_init(&plan->arena);
+    plan->items = arena_alloc(&plan->arena, count * sizeof *plan->items);
     plan->count = count;
-    for (size_t i = 0; i < count; i++) {
-        bson_init(&plan->items[i].min);
-        bson_init(&plan->items[i].max);
-    }
 }
 
 static void plan_single(const struct shardkey *key, struct chunk_plan *out)
 {
     plan_init(out, 1);
-    shardkey_global_min(key, &out->items[0].min);
-    shardkey_global_max(key, &out->items[0].max);
+    out->items[0].min = global_bound(out, key, shardkey_global_min);
+    out->items[0].max = global_bound(out, key, shardkey_global_max);
 }
 
 static void plan_hashed(const struct chunk_plan_input *input, int64_t chunks, struct chunk_plan *out)
@@ -70,15 +81,11 @@ static void plan_hashed(const struct chunk_plan_input *input, int64_t chunks, st
     for (size_t i = 0; i < count; i++) {
         struct chunk_plan_item *item = &out->items[i];
         item->shard = i * input->shard_count / count;
-        if (i == 0) {
-            shardkey_global_min(input->key, &item->min);
-        } else {
-            append_point(input->key, points[i - 1], &item->min);
-        }
+        item->min = i == 0 ? global_bound(out, input->key, shardkey_global_min) : out->items[i - 1].max;
         if (i + 1 == count) {
-            shardkey_global_max(input->key, &item->max);
+            item->max = global_bound(out, input->key, shardkey_global_max);
         } else {
-            append_point(input->key, points[i], &item->max);
+            item->max = point_bound(out, input->key, points[i]);
         }
     }
     mem_free(points);
@@ -114,10 +121,7 @@ bool chunk_plan_make(const struct chunk_plan_input *input, struct chunk_plan *ou
 
 void chunk_plan_deinit(struct chunk_plan *plan)
 {
-    for (size_t i = 0; i < plan->count; i++) {
-        bson_destroy(&plan->items[i].min);
-        bson_destroy(&plan->items[i].max);
-    }
-    mem_free(plan->items);
-    *plan = (struct chunk_plan){0};
+    arena_deinit(&plan->arena);
+    plan->items = NULL;
+    plan->count = 0;
 }

@@ -2,6 +2,7 @@
 #ifndef SHERD_CLUSTER_PLAN_H
 #define SHERD_CLUSTER_PLAN_H
 
+#include "base/arena.h"
 #include "cluster/shardkey.h"
 
 enum {
@@ -19,19 +20,21 @@ struct chunk_plan_input {
 };
 
 struct chunk_plan_item {
-    bson_t min; /* owned by the plan */
-    bson_t max;
+    struct bdoc min; /* both in the plan's arena */
+    struct bdoc max;
     size_t shard; /* index into the input's shards */
 };
 
 struct chunk_plan {
     struct chunk_plan_item *items; /* sorted, from MinKey to MaxKey */
     size_t count;
+    struct arena arena;
 };
 
-/* A hashed first field on an empty collection: the 64-bit space in equal parts, equal runs of them to each shard in
- * turn. Everything else: one chunk on the first shard. ERR_InvalidOptions for a numInitialChunks out of bounds or where
- * it means nothing. The caller ends with chunk_plan_deinit. */
+/* A hashed first field on an empty collection: the 64-bit space in equal parts, each shard
+ * a run of neighbours, runs differing by at most one chunk. Everything else: one chunk on the first shard.
+ * ERR_InvalidOptions for a numInitialChunks out of bounds or where it means nothing. The caller ends with
+ * chunk_plan_deinit. */
 bool chunk_plan_make(const struct chunk_plan_input *input, struct chunk_plan *out, struct err *err) ERR_WARN_UNUSED;
 void chunk_plan_deinit(struct chunk_plan *plan);
 

@@ -1,6 +1,6 @@
 /* Shared by the cluster tests: documents from extended JSON. */
-#ifndef SHERD_TESTS_CLUSTER_SUPPORT_H
-#define SHERD_TESTS_CLUSTER_SUPPORT_H
+#ifndef SHERD_TESTS_UNIT_CLUSTER_SUPPORT_H
+#define SHERD_TESTS_UNIT_CLUSTER_SUPPORT_H
 
 #include "tests/unit/cmocka_all.h"
 

@@ -4,12 +4,21 @@
 
 static const char *const shards[] = {"s0", "s1", "s2", "s3", "s4", "s5", "s6"};
 
-static bool make(struct arena *arena, const char *pattern, size_t shard_count, bool empty, int64_t initial,
-                 struct chunk_plan *plan, struct err *err)
+struct plan_case {
+    const char *pattern;
+    size_t shard_count;
+    bool empty;
+    int64_t initial;
+};
+
+static bool make(struct arena *arena, const struct plan_case *wanted, struct chunk_plan *plan, struct err *err)
 {
-    struct shardkey *key = json_key(arena, pattern);
-    struct chunk_plan_input input = {
-        .key = key, .shards = shards, .shard_count = shard_count, .empty = empty, .initial_chunks = initial};
+    struct shardkey *key = json_key(arena, wanted->pattern);
+    struct chunk_plan_input input = {.key = key,
+                                     .shards = shards,
+                                     .shard_count = wanted->shard_count,
+                                     .empty = wanted->empty,
+                                     .initial_chunks = wanted->initial};
     bool ok = chunk_plan_make(&input, plan, err);
     shardkey_unref(key);
     return ok;
@@ -19,17 +28,17 @@ static bool make(struct arena *arena, const char *pattern, size_t shard_count, b
 static void check_contiguous(struct arena *arena, const char *pattern, const struct chunk_plan *plan)
 {
     struct shardkey *key = json_key(arena, pattern);
-    assert_true(shardkey_bound_is_global_min(key, bdoc_of(&plan->items[0].min)));
-    assert_true(shardkey_bound_is_global_max(key, bdoc_of(&plan->items[plan->count - 1].max)));
+    assert_true(shardkey_bound_is_global_min(key, plan->items[0].min));
+    assert_true(shardkey_bound_is_global_max(key, plan->items[plan->count - 1].max));
     for (size_t i = 0; i < plan->count; i++) {
         struct buf min = BUF_INIT;
         struct buf max = BUF_INIT;
         struct err err;
-        assert_true(shardkey_encode_bound(key, bdoc_of(&plan->items[i].min), &min, &err));
-        assert_true(shardkey_encode_bound(key, bdoc_of(&plan->items[i].max), &max, &err));
+        assert_true(shardkey_encode_bound(key, plan->items[i].min, &min, &err));
+        assert_true(shardkey_encode_bound(key, plan->items[i].max, &max, &err));
         assert_true(key_bytes_compare(key_bytes_of(&min), key_bytes_of(&max)) < 0);
         if (i > 0) {
-            assert_true(bdoc_same(bdoc_of(&plan->items[i - 1].max), bdoc_of(&plan->items[i].min)));
+            assert_true(bdoc_same(plan->items[i - 1].max, plan->items[i].min));
         }
         buf_deinit(&min);
         buf_deinit(&max);
@@ -45,8 +54,9 @@ static void plan_hashed_spreads_evenly(void **state)
             struct arena arena;
             struct chunk_plan plan;
             struct err err;
+            struct plan_case wanted = {"{\"a\": \"hashed\", \"b\": 1}", shard_count, true, initial};
             arena_init(&arena);
-            assert_true(make(&arena, "{\"a\": \"hashed\", \"b\": 1}", shard_count, true, initial, &plan, &err));
+            assert_true(make(&arena, &wanted, &plan, &err));
             assert_int_equal(plan.count, initial == 0 ? 2 * shard_count : (size_t)initial);
             check_contiguous(&arena, "{\"a\": \"hashed\", \"b\": 1}", &plan);
             size_t counts[7] = {0};
@@ -70,7 +80,7 @@ static void plan_hashed_on_three_shards_cuts_where_mongodb_does(void **state)
     struct chunk_plan plan;
     struct err err;
     arena_init(&arena);
-    assert_true(make(&arena, "{\"a\": \"hashed\"}", 3, true, 0, &plan, &err));
+    assert_true(make(&arena, &(struct plan_case){"{\"a\": \"hashed\"}", 3, true, 0}, &plan, &err));
     const int64_t points[] = {-6148914691236517204, -3074457345618258602, 0, 3074457345618258602, 6148914691236517204};
     const size_t owners[] = {0, 0, 1, 1, 2, 2};
     assert_int_equal(plan.count, 6);
@@ -78,7 +88,7 @@ static void plan_hashed_on_three_shards_cuts_where_mongodb_does(void **state)
         assert_int_equal(plan.items[i].shard, owners[i]);
         if (i > 0) {
             struct bval val;
-            assert_true(bdoc_find(bdoc_of(&plan.items[i].min), "a", &val));
+            assert_true(bdoc_find(plan.items[i].min, "a", &val));
             assert_true(bval_i64(&val) == points[i - 1]);
         }
     }
@@ -89,19 +99,16 @@ static void plan_hashed_on_three_shards_cuts_where_mongodb_does(void **state)
 static void plan_single_chunk_on_the_first_shard(void **state)
 {
     (void)state;
-    struct {
-        const char *pattern;
-        bool empty;
-    } cases[] = {{"{\"a\": 1}", true},
-                 {"{\"a\": 1}", false},
-                 {"{\"a\": \"hashed\"}", false},
-                 {"{\"b\": 1, \"a\": \"hashed\"}", true}};
+    const struct plan_case cases[] = {{"{\"a\": 1}", 3, true, 0},
+                                      {"{\"a\": 1}", 3, false, 0},
+                                      {"{\"a\": \"hashed\"}", 3, false, 0},
+                                      {"{\"b\": 1, \"a\": \"hashed\"}", 3, true, 0}};
     for (size_t i = 0; i < 4; i++) {
         struct arena arena;
         struct chunk_plan plan;
         struct err err;
         arena_init(&arena);
-        assert_true(make(&arena, cases[i].pattern, 3, cases[i].empty, 0, &plan, &err));
+        assert_true(make(&arena, &cases[i], &plan, &err));
         assert_int_equal(plan.count, 1);
         assert_int_equal(plan.items[0].shard, 0);
         check_contiguous(&arena, cases[i].pattern, &plan);
@@ -113,21 +120,17 @@ static void plan_single_chunk_on_the_first_shard(void **state)
 static void plan_refuses_chunk_numbers_that_mean_nothing(void **state)
 {
     (void)state;
-    struct {
-        const char *pattern;
-        bool empty;
-        int64_t initial;
-    } cases[] = {{"{\"a\": 1}", true, 4},
-                 {"{\"a\": \"hashed\"}", false, 4},
-                 {"{\"a\": \"hashed\"}", true, -1},
-                 {"{\"a\": \"hashed\"}", true, 3 * PLAN_MAX_CHUNKS_PER_SHARD + 1},
-                 {"{\"a\": \"hashed\"}", true, INT64_MAX}};
+    const struct plan_case cases[] = {{"{\"a\": 1}", 3, true, 4},
+                                      {"{\"a\": \"hashed\"}", 3, false, 4},
+                                      {"{\"a\": \"hashed\"}", 3, true, -1},
+                                      {"{\"a\": \"hashed\"}", 3, true, PLAN_MAX_CHUNKS + 1},
+                                      {"{\"a\": \"hashed\"}", 3, true, INT64_MAX}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct arena arena;
         struct chunk_plan plan;
         struct err err;
         arena_init(&arena);
-        assert_false(make(&arena, cases[i].pattern, 3, cases[i].empty, cases[i].initial, &plan, &err));
+        assert_false(make(&arena, &cases[i], &plan, &err));
         assert_int_equal(err.code, ERR_InvalidOptions);
         arena_deinit(&arena);
     }

@@ -384,7 +384,7 @@ static void check_points(struct model *model, const struct routing_table *table,
 static void routing_table_update_from_any_version_equals_a_full_load(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= 20; seed++) {
+    for (uint64_t seed = 1; seed <= 8; seed++) {
         enum { STEPS = 60 };
         struct prng prng = {.state = seed};
         struct model model;
