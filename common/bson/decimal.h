@@ -1,5 +1,6 @@
-/* Arithmetic on decimal128 (IEEE 754-2008, 34 digits, half to even), deterministic on every machine. Any thread.
- * A result that is too large is infinite, an invalid operation gives NaN, as in MongoDB. */
+/* Arithmetic on decimal128 (IEEE 754-2008, 34 digits, half to even), deterministic on every machine: integers only. Any
+ * thread. Debian 12 has no libmpdec; logarithms and powers are left to doubles. A result that is too large is infinite,
+ * an invalid operation gives NaN, as in MongoDB. */
 #ifndef SHERD_BSON_DECIMAL_H
 #define SHERD_BSON_DECIMAL_H
 
@@ -30,10 +31,6 @@ bson_decimal128_t decimal_mod(bson_decimal128_t a, bson_decimal128_t b);
 bson_decimal128_t decimal_neg(bson_decimal128_t number);
 bson_decimal128_t decimal_abs(bson_decimal128_t number);
 bson_decimal128_t decimal_sqrt(bson_decimal128_t number);
-bson_decimal128_t decimal_exp(bson_decimal128_t number);
-bson_decimal128_t decimal_ln(bson_decimal128_t number);
-bson_decimal128_t decimal_log10(bson_decimal128_t number);
-bson_decimal128_t decimal_pow(bson_decimal128_t base, bson_decimal128_t exponent);
 /* Rounds to `places` digits after the point (negative: before it). */
 bson_decimal128_t decimal_round(bson_decimal128_t number, int places, enum decimal_rounding rounding);
 

@@ -192,3 +192,21 @@ double decnum_magnitude_towards_zero(const struct decnum *number)
         return DBL_MAX;
     return decnum_compare_magnitude_f64(&magnitude, rounded) < 0 ? nextafter(rounded, 0) : rounded;
 }
+
+bool decnum_to_i64(const struct decnum *number, int64_t *out)
+{
+    u128 magnitude = number->coefficient;
+    if (number->kind != DECNUM_FINITE || decnum_digits(magnitude) + number->exponent > 19)
+        return false;
+    if (magnitude != 0 && number->exponent < 0) {
+        if (number->exponent < -DECNUM_DIGITS || magnitude % decnum_power_of_ten(-number->exponent) != 0)
+            return false;
+        magnitude /= decnum_power_of_ten(-number->exponent);
+    }
+    if (magnitude != 0 && number->exponent > 0)
+        magnitude *= decnum_power_of_ten(number->exponent);
+    if (magnitude > (u128)INT64_MAX + number->negative)
+        return false;
+    *out = (int64_t)(number->negative ? 0 - (uint64_t)magnitude : (uint64_t)magnitude);
+    return true;
+}

@@ -42,8 +42,11 @@ void decnum_normalize(const struct decnum *number, int32_t *exponent, u128 *coef
 int decnum_compare_magnitude(const struct decnum *a, const struct decnum *b);
 /* Magnitude of a finite decimal against a finite double that is not negative, exactly. */
 int decnum_compare_magnitude_f64(const struct decnum *a, double b);
-/* The nearest double; the magnitude only when `towards_zero`, rounded down then and never above DBL_MAX. */
+/* A whole number within int64, exactly. */
+bool decnum_to_i64(const struct decnum *number, int64_t *out);
+/* The nearest double. */
 double decnum_to_f64(const struct decnum *number);
+/* The magnitude of a finite number, rounded down, never above DBL_MAX. */
 double decnum_magnitude_towards_zero(const struct decnum *number);
 
 #endif

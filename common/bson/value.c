@@ -1,6 +1,7 @@
 #include "bson/value.h"
 
 #include "base/check.h"
+#include "bson/decnum.h"
 
 #include <math.h>
 #include <string.h>
@@ -383,13 +384,12 @@ bool bval_is_number(const struct bval *val)
     return val->type == BT_INT32 || val->type == BT_INT64 || val->type == BT_DOUBLE || val->type == BT_DECIMAL128;
 }
 
-static double decimal_to_f64(const struct bval *val)
+static double f64_of_decimal(const struct bval *val)
 {
     bson_decimal128_t decimal;
-    char text[BSON_DECIMAL128_STRING];
     bval_decimal(val, &decimal);
-    bson_decimal128_to_string(&decimal, text);
-    return strtod(text, NULL);
+    struct decnum number = decnum_from_decimal(decimal);
+    return decnum_to_f64(&number);
 }
 
 bool bval_to_f64(const struct bval *val, double *out)
@@ -405,7 +405,7 @@ bool bval_to_f64(const struct bval *val, double *out)
         *out = bval_f64(val);
         return true;
     case BT_DECIMAL128:
-        *out = decimal_to_f64(val);
+        *out = f64_of_decimal(val);
         return true;
     default:
         return false;
@@ -421,6 +421,12 @@ bool bval_to_i64(const struct bval *val, int64_t *out)
     if (val->type == BT_INT64) {
         *out = bval_i64(val);
         return true;
+    }
+    if (val->type == BT_DECIMAL128) {
+        bson_decimal128_t decimal;
+        bval_decimal(val, &decimal);
+        struct decnum parts = decnum_from_decimal(decimal);
+        return decnum_to_i64(&parts, out);
     }
     double number;
     if (!bval_to_f64(val, &number) || !(number >= -0x1p63 && number < 0x1p63) || number != trunc(number))
