@@ -1,0 +1,206 @@
+#include "expr/expr_tree.h"
+
+#include "base/check.h"
+
+#include <string.h>
+
+enum {
+    STACK_ARGS = 4, /* calls with more arguments keep them in scratch */
+};
+
+bool expr_is_nullish(const struct bval *val)
+{
+    return val->type == BT_EOO || val->type == BT_NULL || val->type == BT_UNDEFINED;
+}
+
+bool expr_value_is_true(const struct bval *value)
+{
+    if (expr_is_nullish(value))
+        return false;
+    if (value->type == BT_BOOL)
+        return bval_bool(value);
+    if (bval_is_number(value)) {
+        struct number number = number_of(value);
+        return !number_is_zero(&number);
+    }
+    return true;
+}
+
+bool expr_check_size(struct expr_scope *scope, size_t bytes)
+{
+    if (bytes <= EXPR_MAX_RESULT_BYTES)
+        return true;
+    return err_set(scope->err, ERR_BSONObjectTooLarge, "an expression's result of %zu bytes is larger than %d", bytes,
+                   EXPR_MAX_RESULT_BYTES);
+}
+
+bool expr_make_array(struct expr_scope *scope, const struct bval *items, size_t count, struct bval *out)
+{
+    struct buf buf = BUF_INIT;
+    size_t start = write_begin(&buf);
+    for (size_t i = 0; i < count; i++) {
+        write_item(&buf, (uint32_t)i, items[i].type == BT_EOO ? &BVAL_NULL : &items[i]);
+        if (!expr_check_size(scope, buf.len)) {
+            buf_deinit(&buf);
+            return false;
+        }
+    }
+    write_end(&buf, start);
+    *out = make_doc(scope->scratch, &buf, BT_ARRAY);
+    return true;
+}
+
+struct expr_items expr_array_items(struct expr_scope *scope, const struct bval *array)
+{
+    struct bdoc list = bval_doc(array);
+    struct expr_items items = {0};
+    struct biter iter;
+    struct belem elem;
+    items.items = arena_alloc(scope->scratch, (bdoc_count(list) + 1) * sizeof *items.items);
+    biter_init(&iter, list);
+    while (biter_next(&iter, &elem))
+        items.items[items.count++] = elem.val;
+    return items;
+}
+
+bool expr_walk(struct expr_scope *scope, struct bdoc doc, const struct expr_name *names, uint32_t count,
+               struct bval *out)
+{
+    struct bdoc at = doc;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!bdoc_find_n(at, names[i].text, names[i].len, out) || i + 1 == count)
+            return true;
+        if (out->type == BT_DOCUMENT) {
+            at = bval_doc(out);
+            continue;
+        }
+        if (out->type != BT_ARRAY) {
+            *out = BVAL_MISSING;
+            return true;
+        }
+        struct expr_items items = expr_array_items(scope, out);
+        size_t kept = 0;
+        for (size_t j = 0; j < items.count; j++) {
+            if (items.items[j].type != BT_DOCUMENT)
+                continue;
+            struct bval inner;
+            if (!expr_walk(scope, bval_doc(&items.items[j]), names + i + 1, count - i - 1, &inner))
+                return false;
+            if (inner.type != BT_EOO)
+                items.items[kept++] = inner;
+        }
+        return expr_make_array(scope, items.items, kept, out);
+    }
+    return true;
+}
+
+static bool run_path(struct expr_scope *scope, const struct expr *expr, struct bval *out)
+{
+    struct bdoc doc = scope->root;
+    if (expr->slot != EXPR_SLOT_ROOT || expr->arg_count > 0) {
+        struct bval value = expr->arg_count > 0 ? expr->args[0]->value : scope->vars[expr->slot];
+        if (expr->name_count == 0) {
+            *out = value;
+            return true;
+        }
+        if (value.type == BT_ARRAY) {
+            /* As if the array stood at a field of its own. */
+            struct buf buf = BUF_INIT;
+            size_t start = write_begin(&buf);
+            write_value(&buf, "v", 1, &value);
+            write_end(&buf, start);
+            struct bval wrapped = make_doc(scope->scratch, &buf, BT_DOCUMENT);
+            struct expr_name *names = arena_alloc(scope->scratch, (expr->name_count + 1) * sizeof *names);
+            names[0] = (struct expr_name){"v", 1};
+            memcpy(names + 1, expr->names, expr->name_count * sizeof *names);
+            return expr_walk(scope, bval_doc(&wrapped), names, expr->name_count + 1, out);
+        }
+        if (value.type != BT_DOCUMENT) {
+            *out = BVAL_MISSING;
+            return true;
+        }
+        doc = bval_doc(&value);
+    } else if (expr->name_count == 0) {
+        *out = bval_from_doc(doc);
+        return true;
+    }
+    return expr_walk(scope, doc, expr->names, expr->name_count, out);
+}
+
+static bool run_document(struct expr_scope *scope, const struct expr *expr, struct bval *out)
+{
+    struct buf buf = BUF_INIT;
+    size_t start = write_begin(&buf);
+    for (uint32_t i = 0; i < expr->arg_count; i++) {
+        struct bval value;
+        if (!expr_run(scope, expr->args[i], &value) || !expr_check_size(scope, buf.len + value.len)) {
+            buf_deinit(&buf);
+            return false;
+        }
+        write_value(&buf, expr->names[i].text, expr->names[i].len, &value);
+    }
+    write_end(&buf, start);
+    *out = make_doc(scope->scratch, &buf, BT_DOCUMENT);
+    return true;
+}
+
+static bool run_args(struct expr_scope *scope, const struct expr *expr, struct bval *args)
+{
+    for (uint32_t i = 0; i < expr->arg_count; i++) {
+        args[i] = BVAL_MISSING;
+        if (expr->args[i] != NULL && !expr_run(scope, expr->args[i], &args[i]))
+            return false;
+    }
+    return true;
+}
+
+static struct bval *room_for_args(struct expr_scope *scope, const struct expr *expr, struct bval *few)
+{
+    if (expr->arg_count <= STACK_ARGS)
+        return few;
+    return arena_alloc(scope->scratch, expr->arg_count * sizeof *few);
+}
+
+static bool run_array(struct expr_scope *scope, const struct expr *expr, struct bval *out)
+{
+    struct bval few[STACK_ARGS];
+    struct bval *args = room_for_args(scope, expr, few);
+    return run_args(scope, expr, args) && expr_make_array(scope, args, expr->arg_count, out);
+}
+
+static bool run_call(struct expr_scope *scope, const struct expr *expr, struct bval *out)
+{
+    if (expr->op->lazy)
+        return expr->op->eval(scope, expr, NULL, out);
+    struct bval few[STACK_ARGS];
+    struct bval *args = room_for_args(scope, expr, few);
+    return run_args(scope, expr, args) && expr->op->eval(scope, expr, args, out);
+}
+
+bool expr_run(struct expr_scope *scope, const struct expr *expr, struct bval *out)
+{
+    *out = BVAL_MISSING;
+    switch (expr->kind) {
+    case EXPR_CONSTANT:
+        *out = expr->value;
+        return true;
+    case EXPR_PATH:
+        return run_path(scope, expr, out);
+    case EXPR_DOCUMENT:
+        return run_document(scope, expr, out);
+    case EXPR_ARRAY:
+        return run_array(scope, expr, out);
+    case EXPR_CALL:
+        return run_call(scope, expr, out);
+    }
+    UNREACHABLE();
+}
+
+bool expr_eval(const struct expr *expr, struct bdoc root, struct arena *scratch, struct bval *out, struct err *err)
+{
+    struct expr_scope scope;
+    scope.root = root;
+    scope.scratch = scratch;
+    scope.err = err;
+    return expr_run(&scope, expr, out);
+}
