@@ -20,20 +20,56 @@ struct arena_block {
     alignas(max_align_t) unsigned char data[];
 };
 
+struct arena_cleanup {
+    struct arena_cleanup *next;
+    void (*run)(void *arg);
+    void *arg;
+};
+
 void arena_init(struct arena *arena)
 {
     *arena = (struct arena){0};
 }
 
-void arena_deinit(struct arena *arena)
+static void run_cleanups(struct arena *arena)
 {
-    struct arena_block *block = arena->head;
+    for (struct arena_cleanup *at = arena->cleanups; at != NULL; at = at->next)
+        at->run(at->arg);
+    arena->cleanups = NULL;
+}
+
+static void free_blocks(struct arena_block *block)
+{
     while (block != NULL) {
         struct arena_block *next = block->next;
         mem_free(block);
         block = next;
     }
+}
+
+void arena_deinit(struct arena *arena)
+{
+    run_cleanups(arena);
+    free_blocks(arena->head);
     arena_init(arena);
+}
+
+void arena_reset(struct arena *arena)
+{
+    run_cleanups(arena);
+    if (arena->head != NULL) {
+        free_blocks(arena->head->next);
+        arena->head->next = NULL;
+        arena->head->used = 0;
+    }
+    arena->used_bytes = 0;
+}
+
+void arena_on_deinit(struct arena *arena, void (*run)(void *arg), void *arg)
+{
+    struct arena_cleanup *cleanup = arena_alloc(arena, sizeof *cleanup);
+    *cleanup = (struct arena_cleanup){.next = arena->cleanups, .run = run, .arg = arg};
+    arena->cleanups = cleanup;
 }
 
 /* Blocks double up to a limit, so that a small command takes one block and a large one few. */
