@@ -30,7 +30,7 @@ struct filter_match {
  * outside the arena: filter_release them before the arena goes. */
 bool filter_compile(struct arena *arena, struct bdoc query, const struct expr_env *env, struct filter **out,
                     struct err *err) ERR_WARN_UNUSED;
-/* Accepts NULL. Needed only when filter_has_regex, harmless otherwise. */
+/* Frees that earlier. Accepts NULL; not needed. */
 void filter_release(struct filter *filter);
 
 /* Test of one document. An evaluation that fails ($expr, a regular expression beyond its limits) counts as no match;
@@ -56,11 +56,16 @@ bool filter_is_deterministic(const struct filter *filter);
 /* The value that an equality ({path: v}, {path: {$eq: v}}, {path: {$in: [v]}}, also inside $and) fixes for `path`;
  * false when there is none. Regular expressions fix nothing. */
 bool filter_equality(const struct filter *filter, const char *path, struct bval *out);
-/* Calls `add` for each (path, value) fixed by an equality, in filter order, with $eq, $in of one and $all of one
- * included as an upsert takes them. Two values for one path: NotSingleValueField (54). */
-bool filter_each_equality(const struct filter *filter,
-                          bool (*add)(void *arg, const char *path, const struct bval *value, struct err *err),
-                          void *arg, struct err *err) ERR_WARN_UNUSED;
+/* Gets each (path, value) that an equality fixes; false, with `err` set, ends the walk. */
+struct filter_equality_visitor {
+    bool (*add)(void *arg, const char *path, const struct bval *value, struct err *err);
+    void *arg;
+};
+
+/* In filter order, with $eq, $in of one value and $all included as an upsert takes them. False when the visitor
+ * returned false. */
+bool filter_each_equality(const struct filter *filter, const struct filter_equality_visitor *visitor,
+                          struct err *err) ERR_WARN_UNUSED;
 /* The query it was compiled from. */
 struct bdoc filter_source(const struct filter *filter);
 

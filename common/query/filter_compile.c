@@ -228,6 +228,11 @@ bool filter_compile_document(struct filter_compiler *c, struct bdoc doc, struct 
     return true;
 }
 
+static void release_filter(void *arg)
+{
+    filter_release(arg);
+}
+
 bool filter_compile(struct arena *arena, struct bdoc query, const struct expr_env *env, struct filter **out,
                     struct err *err)
 {
@@ -236,6 +241,7 @@ bool filter_compile(struct arena *arena, struct bdoc query, const struct expr_en
     struct filter_nodes nodes = {0};
     c.filter = arena_alloc(arena, sizeof *c.filter);
     c.filter->source = query;
+    arena_on_deinit(arena, release_filter, c.filter);
     if (!filter_compile_document(&c, query, &nodes))
         goto failed;
     c.filter->root = join_all(&c, &nodes);

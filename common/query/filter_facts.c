@@ -86,28 +86,20 @@ bool filter_equality(const struct filter *filter, const char *path, struct bval 
     return found != NULL;
 }
 
-struct equalities {
-    bool (*add)(void *arg, const char *path, const struct bval *value, struct err *err);
-    void *arg;
-    struct err *err;
-};
-
-static bool each_equality(const struct filter_node *node, const struct equalities *e)
+static bool each_equality(const struct filter_node *node, const struct filter_equality_visitor *visitor,
+                          struct err *err)
 {
     if (node->op == FILTER_AND || (node->op == FILTER_OR && node->children.count == 1)) {
         for (uint32_t i = 0; i < node->children.count; i++)
-            if (!each_equality(node->children.items[i], e))
+            if (!each_equality(node->children.items[i], visitor, err))
                 return false;
         return true;
     }
     const struct bval *value = fixed_value(node);
-    return value == NULL || e->add(e->arg, node->path.text, value, e->err);
+    return value == NULL || visitor->add(visitor->arg, node->path.text, value, err);
 }
 
-bool filter_each_equality(const struct filter *filter,
-                          bool (*add)(void *arg, const char *path, const struct bval *value, struct err *err),
-                          void *arg, struct err *err)
+bool filter_each_equality(const struct filter *filter, const struct filter_equality_visitor *visitor, struct err *err)
 {
-    struct equalities e = {.add = add, .arg = arg, .err = err};
-    return each_equality(filter->root, &e);
+    return each_equality(filter->root, visitor, err);
 }

@@ -16,6 +16,8 @@ enum {
     SORT_MAX_KEYS_PER_DOC = 1000000,             /* array elements looked at for one document */
 };
 
+struct keygen;
+
 struct sort_field {
     const char *path; /* dotted */
     bool descending;
@@ -25,6 +27,7 @@ struct sort_spec {
     struct bdoc source;
     struct sort_field *fields;
     uint32_t field_count; /* 0: no sort */
+    struct keygen *keys;  /* how the fields' values are found; private to sort.c */
 };
 
 /* Values 1 and -1 (any number type); errors: 15975 direction out of range, 15974 of another type, 2 BadValue for empty
