@@ -40,19 +40,20 @@ static void apply_fragment(struct applier *applier, uint64_t index, const struct
     entry_assembly_reset(assembly);
 }
 
-bool applier_add(struct applier *applier, uint64_t index, const uint8_t *data, size_t len, applier_result_fn result,
-                 void *arg, struct err *err)
+bool applier_add(struct applier *applier, const struct applier_entry *raw, applier_result_fn result, void *arg,
+                 struct err *err)
 {
+    uint64_t index = raw->index;
     if (index <= applier->applied)
         return true;
-    CHECK(index > applier->seen || data == NULL);
-    if (data == NULL) {
+    CHECK(index > applier->seen || raw->data == NULL);
+    if (raw->data == NULL) {
         if (index > applier->seen)
             applier->seen = index;
         return true;
     }
     struct entry entry;
-    if (!entry_parse(data, len, &entry, err))
+    if (!entry_parse(raw->data, raw->len, &entry, err))
         return false;
     applier->seen = index;
     if (entry.kind == ENTRY_FRAGMENT) {

@@ -24,10 +24,16 @@ typedef struct buf *(*applier_result_fn)(void *arg, size_t number);
 
 void applier_init(struct applier *applier, const struct replica_fsm *fsm);
 void applier_deinit(struct applier *applier);
-/* Adds the entry at `index`; `data` NULL: an entry of the group's own, which only moves the index. Indexes rise, with
- * gaps. `result` may be NULL. False: the bytes are not an entry that this program can read. */
-bool applier_add(struct applier *applier, uint64_t index, const uint8_t *data, size_t len, applier_result_fn result,
-                 void *arg, struct err *err) ERR_WARN_UNUSED;
+/* An entry of the log. */
+struct applier_entry {
+    uint64_t index;
+    const uint8_t *data; /* NULL: an entry of the group's own, which only moves the index */
+    size_t len;
+};
+
+/* Indexes rise, with gaps. `result` may be NULL. False: the bytes are not an entry that this program can read. */
+bool applier_add(struct applier *applier, const struct applier_entry *raw, applier_result_fn result, void *arg,
+                 struct err *err) ERR_WARN_UNUSED;
 /* Commits what was added. */
 void applier_commit(struct applier *applier);
 

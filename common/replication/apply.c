@@ -113,8 +113,8 @@ static void apply_one(struct replica *replica, struct apply_item *item, struct p
 {
     struct err err;
     struct result_cursor cursor = {.next = item->proposals.head, .index = item->index};
-    if (!applier_add(&replica->apply.applier, item->index, item->has_data ? item->data : NULL, item->len, next_result,
-                     &cursor, &err)) {
+    struct applier_entry raw = {.index = item->index, .data = item->has_data ? item->data : NULL, .len = item->len};
+    if (!applier_add(&replica->apply.applier, &raw, next_result, &cursor, &err)) {
         char where[ERR_MSG_MAX + 64];
         snprintf(where, sizeof where, "entry %llu: %s", (unsigned long long)item->index, err.msg);
         replica_die(replica, REPLICA_EXIT_LOG, "The log holds an entry that cannot be read", where);

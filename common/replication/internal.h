@@ -107,6 +107,7 @@ enum handover_state {
 };
 
 struct handover {
+    bool active;                  /* [raft] a begin whose end was not reported yet */
     enum handover_state state;    /* [raft] */
     int64_t deadline_ms;          /* [raft] */
     uint64_t target;              /* [raft] */
@@ -132,8 +133,6 @@ struct replica {
 
     /* The library's functions behind our wrappers. */
     int (*io_start)(struct raft_io *, unsigned, raft_io_tick_cb, raft_io_recv_cb);
-    int (*io_load)(struct raft_io *, raft_term *, raft_id *, struct raft_snapshot **, raft_index *,
-                   struct raft_entry *[], size_t *);
     int (*io_append)(struct raft_io *, struct raft_io_append *, const struct raft_entry *, unsigned, raft_io_append_cb);
     int (*io_snapshot_put)(struct raft_io *, unsigned, struct raft_io_snapshot_put *, const struct raft_snapshot *,
                            raft_io_snapshot_put_cb);
@@ -221,6 +220,8 @@ void apply_wait(struct replica *replica, uint64_t index, replica_read_cb done, v
 
 /* snapshot.c, [raft] */
 void snapshot_wrap(struct replica *replica);
+/* Before the raft thread starts: how large the log is that was loaded. */
+void snapshot_count_loaded(struct replica *replica);
 /* fsm.snapshot: the marker, or RAFT_BUSY. */
 int snapshot_take(struct raft_fsm *fsm, struct raft_buffer *bufs[], unsigned *count);
 /* Goes on with a put that waits for the apply thread; keeps the log bounded by bytes. */

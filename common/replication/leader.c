@@ -106,8 +106,9 @@ void leader_step(struct replica *replica)
 
 void handover_begin(struct replica *replica, int64_t deadline_ms)
 {
-    if (replica->handover.state != HANDOVER_NONE)
+    if (replica->handover.active)
         return;
+    replica->handover.active = true;
     replica->handover.state = HANDOVER_DRAIN;
     replica->handover.deadline_ms = deadline_ms;
     replica->handover.target = 0;

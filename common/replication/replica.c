@@ -58,12 +58,9 @@ static void end_step_down(struct replica *replica)
     const char *address;
     raft_leader(&replica->raft, &leader, &address);
     pthread_mutex_lock(&replica->mutex);
-    if (replica->step_down_requested) {
-        replica->step_down_requested = false;
-        replica->step_down_done = true;
-        replica->step_down_ok = replica->handover.target != 0 && leader == replica->handover.target;
-        pthread_cond_broadcast(&replica->changed);
-    }
+    replica->step_down_done = true;
+    replica->step_down_ok = replica->handover.target != 0 && leader == replica->handover.target;
+    pthread_cond_broadcast(&replica->changed);
     pthread_mutex_unlock(&replica->mutex);
 }
 
@@ -138,11 +135,12 @@ static void on_wake(uv_async_t *async)
     int64_t stop_timeout_ms = replica->stop_timeout_ms, step_down_timeout_ms = replica->step_down_timeout_ms;
     replica->incoming = (struct proposal_list){0};
     replica->incoming_reads = NULL;
+    replica->step_down_requested = false;
     replica->wake_sent = false;
     pthread_mutex_unlock(&replica->mutex);
     if (stop && replica->stop_deadline_ms == 0)
         begin_stop(replica, stop_timeout_ms);
-    if (step_down && replica->handover.state == HANDOVER_NONE)
+    if (step_down)
         handover_begin(replica, deadline_after_ms(step_down_timeout_ms));
     if (proposals.head != NULL)
         take_incoming(replica, &proposals);
@@ -160,8 +158,10 @@ static void on_check(uv_check_t *check)
     snapshot_step(replica);
     propose_pump(replica);
     reads_step(replica, false);
-    if (replica->handover.state != HANDOVER_NONE && handover_step(replica))
+    if (replica->handover.active && handover_step(replica)) {
+        replica->handover.active = false;
         end_step_down(replica);
+    }
 }
 
 static void on_timer(uv_timer_t *timer)
@@ -285,6 +285,19 @@ static void close_unstarted(struct replica *replica)
     raft_uv_close(&replica->io);
 }
 
+static int log_error_code(int rv)
+{
+    return rv == RAFT_NOTFOUND ? ERR_NotYetInitialized : ERR_OperationFailed;
+}
+
+/* The library doesn't pass every message up. */
+static const char *start_error(struct replica *replica)
+{
+    if (replica->transport.base.errmsg[0] != '\0')
+        return replica->transport.base.errmsg;
+    return replica->io.errmsg[0] != '\0' ? replica->io.errmsg : raft_errmsg(&replica->raft);
+}
+
 static bool open_log(struct replica *replica, struct err *err)
 {
     const struct replica_options *options = &replica->options;
@@ -292,12 +305,11 @@ static bool open_log(struct replica *replica, struct err *err)
     transport_init(&replica->transport, &replica->loop, options->set_name, options->bind_host, &hooks);
     int rv = raft_uv_init(&replica->io, &replica->loop, options->dir, &replica->transport.base);
     if (rv != 0)
-        return err_set(err, rv == RAFT_NOTFOUND ? ERR_NotYetInitialized : ERR_OperationFailed,
-                       "the log directory %s: %s", options->dir, raft_strerror(rv));
+        return err_set(err, log_error_code(rv), "the log directory %s: %s", options->dir, raft_strerror(rv));
     bridge_init(replica);
     rv = raft_init(&replica->raft, &replica->io, &replica->fsm, options->id, options->address);
     if (rv != 0) {
-        err_set(err, ERR_OperationFailed, "the log directory %s: %s", options->dir, raft_errmsg(&replica->raft));
+        err_set(err, log_error_code(rv), "the log directory %s: %s", options->dir, raft_errmsg(&replica->raft));
         raft_uv_close(&replica->io);
         return false;
     }
@@ -305,7 +317,7 @@ static bool open_log(struct replica *replica, struct err *err)
     init_handles(replica);
     rv = raft_start(&replica->raft);
     if (rv != 0)
-        err_set(err, ERR_OperationFailed, "the member cannot start: %s", raft_errmsg(&replica->raft));
+        err_set(err, ERR_OperationFailed, "the member cannot start: %s", start_error(replica));
     if (rv == 0 && check_loaded(replica, err))
         return true;
     close_unstarted(replica);
@@ -328,6 +340,7 @@ bool replica_start(struct replica **out, const struct replica_options *options, 
         replica_free(replica);
         return false;
     }
+    snapshot_count_loaded(replica);
     uv_check_start(&replica->check, on_check);
     uv_timer_start(&replica->timer, on_timer, replica->options.heartbeat_ms, replica->options.heartbeat_ms);
     bridge_queue_index(replica);

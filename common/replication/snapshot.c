@@ -13,7 +13,11 @@
 #include "replication/internal.h"
 #include "replication/marker.h"
 
+#include <dirent.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 
 static uint64_t applied(struct replica *replica)
 {
@@ -191,30 +195,49 @@ static int on_append(struct raft_io *io, struct raft_io_append *request, const s
     return replica->io_append(io, request, entries, count, cb);
 }
 
-static int on_load(struct raft_io *io, raft_term *term, raft_id *voted_for, struct raft_snapshot **snapshot,
-                   raft_index *start_index, struct raft_entry *entries[], size_t *count)
+/* Closed segments are named by their first and last index. */
+static bool segment_last_index(const char *name, uint64_t *last)
 {
-    struct replica *replica = of_io(io);
-    int rv = replica->io_load(io, term, voted_for, snapshot, start_index, entries, count);
-    if (rv != 0)
-        return rv;
-    uint64_t marker = *snapshot == NULL ? 0 : (*snapshot)->index;
-    for (size_t i = 0; i < *count; i++) {
-        log_bytes_add(&replica->log_bytes, (*entries)[i].buf.len + LOG_BYTES_ENTRY_COST, *start_index + i);
-        if (*start_index + i <= marker)
-            replica->snapshot_total = replica->log_bytes.total;
+    unsigned long long from, to;
+    int end = 0;
+    if (sscanf(name, "%16llu-%16llu%n", &from, &to, &end) != 2 || name[end] != '\0' || end != 33)
+        return false;
+    *last = to;
+    return true;
+}
+
+static int is_segment(const struct dirent *entry)
+{
+    uint64_t last;
+    return segment_last_index(entry->d_name, &last);
+}
+
+void snapshot_count_loaded(struct replica *replica)
+{
+    struct dirent **segments;
+    int count = scandir(replica->options.dir, &segments, is_segment, alphasort);
+    for (int i = 0; i < count; i++) {
+        char path[PATH_MAX];
+        struct stat st;
+        uint64_t last;
+        snprintf(path, sizeof path, "%s/%s", replica->options.dir, segments[i]->d_name);
+        if (segment_last_index(segments[i]->d_name, &last) && stat(path, &st) == 0) {
+            log_bytes_add(&replica->log_bytes, (uint64_t)st.st_size, last);
+            if (last <= replica->restore_index)
+                replica->snapshot_total = replica->log_bytes.total;
+        }
+        free(segments[i]);
     }
-    return 0;
+    if (count >= 0)
+        free(segments);
 }
 
 void snapshot_wrap(struct replica *replica)
 {
     replica->io_start = replica->io.start;
-    replica->io_load = replica->io.load;
     replica->io_append = replica->io.append;
     replica->io_snapshot_put = replica->io.snapshot_put;
     replica->io.start = on_start;
-    replica->io.load = on_load;
     replica->io.append = on_append;
     replica->io.snapshot_put = on_put;
 }
