@@ -1,7 +1,7 @@
 /* The catalog: collections and their indexes, as immutable snapshots.
  *
- * Every transaction has one snapshot that belongs to exactly its version of the data: the catalog's version is a value in
- * LMDB, read in the same transaction. What the find functions return is borrowed from the transaction's snapshot and
+ * Every transaction has one snapshot that belongs to exactly its version of the data: the catalog's version is a value
+ * in LMDB, read in the same transaction. What the find functions return is borrowed from the transaction's snapshot and
  * valid until the transaction ends (in a write transaction also across later changes of the catalog, but then as it was
  * before the change: look it up again after create, drop or an index change).
  *
@@ -54,11 +54,11 @@ struct index_def {
 struct collection {
     uint32_t id; /* never used again after a drop */
     uint8_t uuid[UUID_BYTES];
-    const char *ns;      /* "db.coll" */
+    const char *ns; /* "db.coll" */
     uint32_t ns_len;
-    uint32_t db_len;     /* bytes of ns before the first dot */
-    const char *name;    /* inside ns, after the dot */
-    struct bdoc options; /* as listCollections prints them; empty when none */
+    uint32_t db_len;                  /* bytes of ns before the first dot */
+    const char *name;                 /* inside ns, after the dot */
+    struct bdoc options;              /* as listCollections prints them; empty when none */
     struct index_def *const *indexes; /* the _id index first, then by creation */
     uint32_t index_count;
 };
@@ -75,8 +75,8 @@ const struct index_def *collection_find_index_id(const struct collection *coll, 
 const struct index_def *collection_find_index_key(const struct collection *coll, struct bdoc key_pattern);
 /* Walks in namespace order: *position starts at 0. db == NULL: all databases. NULL at the end. */
 const struct collection *catalog_next(struct store_txn *txn, const char *db, size_t db_len, size_t *position);
-/* Walks the names of databases that have a collection, in order: `previous` is NULL at first. Returns a collection of the next
- * database (its first db_len bytes are the name), or NULL. */
+/* Walks the names of databases that have a collection, in order: `previous` is NULL at first. Returns a collection of
+ * the next database (its first db_len bytes are the name), or NULL. */
 const struct collection *catalog_next_db(struct store_txn *txn, const struct collection *previous);
 /* Changes with every change of the catalog. */
 uint64_t catalog_version(struct store_txn *txn);
@@ -88,15 +88,15 @@ void catalog_snapshot_unref(struct catalog_snapshot *snapshot);
 
 /* ---- names and options (pure) ---- */
 
-/* ERR_InvalidNamespace for an empty or overlong part, a NUL, '$', a leading or trailing dot, characters that a database name
- * may not hold. */
+/* ERR_InvalidNamespace for an empty or overlong part, a NUL, '$', a leading or trailing dot, characters that a database
+ * name may not hold. */
 bool catalog_check_ns(const char *ns, size_t ns_len, struct err *err) ERR_WARN_UNUSED;
 bool catalog_check_db(const char *db, size_t db_len, struct err *err) ERR_WARN_UNUSED;
 
 /* ---- changing (apply thread) ---- */
 
-/* Makes a collection and its _id index. `options` may be empty; unknown ones are the caller's to refuse. ERR_NamespaceExists,
- * ERR_InvalidNamespace, ERR_CollectionUUIDMismatch (the uuid is in use). */
+/* Makes a collection and its _id index. `options` may be empty; unknown ones are the caller's to refuse.
+ * ERR_NamespaceExists, ERR_InvalidNamespace, ERR_CollectionUUIDMismatch (the uuid is in use). */
 bool catalog_create(struct store_txn *txn, const char *ns, size_t ns_len, const uint8_t uuid[UUID_BYTES],
                     struct bdoc options, struct err *err) ERR_WARN_UNUSED;
 /* Takes the collection out of the catalog at once and leaves its records and entries to catalog_erase_step. */
@@ -107,9 +107,9 @@ void catalog_set_options(struct store_txn *txn, const struct collection *coll, s
 bool catalog_rename(struct store_txn *txn, const struct collection *coll, const char *ns, size_t ns_len,
                     struct err *err) ERR_WARN_UNUSED;
 
-/* Checks an index specification as createIndexes gets it ({key, name?, unique?, ...}) and writes the normal form to `out`
- * (initialised by the caller). Pure but for the hooks' `compile`. ERR_CannotCreateIndex, ERR_InvalidIndexSpecificationOption,
- * ERR_TypeMismatch, ERR_BadValue ... */
+/* Checks an index specification as createIndexes gets it ({key, name?, unique?, ...}) and writes the normal form to
+ * `out` (initialised by the caller). Pure but for the hooks' `compile`. ERR_CannotCreateIndex,
+ * ERR_InvalidIndexSpecificationOption, ERR_TypeMismatch, ERR_BadValue ... */
 bool index_spec_normalise(const struct store *store, struct bdoc spec, bson_t *out, struct err *err) ERR_WARN_UNUSED;
 
 enum index_compare {
@@ -120,8 +120,8 @@ enum index_compare {
 /* Compares a normal-form specification with the collection's indexes. *existing (may be NULL) for INDEX_EXISTS. */
 enum index_compare collection_compare_index(const struct collection *coll, struct bdoc normal_spec,
                                             const struct index_def **existing, struct err *err);
-/* Adds an index in state INDEX_BUILDING; *index_id is its id. See index_build.h for what comes next. The specification is
- * normalised first. For an index that exists already: true, its id, and *exists (may be NULL) set. */
+/* Adds an index in state INDEX_BUILDING; *index_id is its id. See index_build.h for what comes next. The specification
+ * is normalised first. For an index that exists already: true, its id, and *exists (may be NULL) set. */
 bool catalog_create_index(struct store_txn *txn, const struct collection *coll, struct bdoc spec, uint32_t *index_id,
                           bool *exists, struct err *err) ERR_WARN_UNUSED;
 /* Takes the index out at once and leaves its entries to catalog_erase_step. ERR_InvalidOptions for the _id index. */

@@ -1,5 +1,5 @@
-/* Exact counters, changed in the write's own transaction: equal on replicas, durable with the data. Per collection, per index, and per
- * range of a collection as its owner names them (an encoded bound, an id: any bytes). */
+/* Exact counters, changed in the write's own transaction: equal on replicas, durable with the data. Per collection, per
+ * index, and per range of a collection as its owner names them (an encoded bound, an id: any bytes). */
 #ifndef SHERD_STORAGE_COUNTERS_H
 #define SHERD_STORAGE_COUNTERS_H
 

@@ -9,14 +9,16 @@
 #include "storage/catalog.h"
 
 enum {
-    RECORD_PIECE_BYTES = 16 * 4096 - 16, /* a longer document is kept in pieces: a run of 16 LMDB pages without its header */
+    RECORD_PIECE_BYTES =
+        16 * 4096 - 16, /* a longer document is kept in pieces: a run of 16 LMDB pages without its header */
     RECORD_ID_FIRST = 1,
 };
 
 /* ---- reading ---- */
 
 /* Borrowed from the transaction: *doc is valid until it ends (in a write transaction: until its next change), or, for a
- * document in pieces, as long as `scratch` (the caller's, BUF_INIT at first, reusable) is not changed. False: no such record. */
+ * document in pieces, as long as `scratch` (the caller's, BUF_INIT at first, reusable) is not changed. False: no such
+ * record. */
 bool record_get(struct store_txn *txn, const struct collection *coll, uint64_t record_id, struct buf *scratch,
                 struct bdoc *doc);
 /* The record with that _id. False: none. */
@@ -42,7 +44,8 @@ struct record_write {
 };
 
 /* Limits of a document that will be stored: ERR_BSONObjectTooLarge beyond 16 MiB, ERR_Overflow beyond 100 levels,
- * ERR_InvalidIdField for an _id that is missing, an array, a regular expression or undefined. Pure; the writes below call it. */
+ * ERR_InvalidIdField for an _id that is missing, an array, a regular expression or undefined. Pure; the writes below
+ * call it. */
 bool record_check_document(struct bdoc doc, struct err *err) ERR_WARN_UNUSED;
 
 /* `write` may be NULL. *record_id (may be NULL) is the new record's. Errors: those of record_check_document,
@@ -50,8 +53,8 @@ bool record_check_document(struct bdoc doc, struct err *err) ERR_WARN_UNUSED;
  * 16746 (ambiguous field name in an array). */
 bool record_insert(struct store_txn *txn, const struct collection *coll, struct bdoc doc,
                    const struct record_write *write, uint64_t *record_id, struct err *err) ERR_WARN_UNUSED;
-/* The record keeps its id. The document's _id must be equal to the old one (ERR_ImmutableField). The record must exist. `doc` may
- * not lie in LMDB's memory (a view from record_get of the same transaction): copy it first. */
+/* The record keeps its id. The document's _id must be equal to the old one (ERR_ImmutableField). The record must exist.
+ * `doc` may not lie in LMDB's memory (a view from record_get of the same transaction): copy it first. */
 bool record_replace(struct store_txn *txn, const struct collection *coll, uint64_t record_id, struct bdoc doc,
                     const struct record_write *write, struct err *err) ERR_WARN_UNUSED;
 /* False when there is no such record. */

@@ -28,17 +28,19 @@ struct store;
 struct store_txn;
 
 enum {
-    STORE_FORMAT_VERSION = 1,   /* of the files; a newer one is refused */
-    STORE_META_KEY_MAX = 128,   /* bytes of a key of store_meta_* */
+    STORE_FORMAT_VERSION = 1, /* of the files; a newer one is refused */
+    STORE_META_KEY_MAX = 128, /* bytes of a key of store_meta_* */
 };
 
 #define STORE_DEFAULT_MAP_BYTES        (UINT64_C(1) << 40)
 #define STORE_DEFAULT_AHEAD_BYTES      (UINT64_C(256) << 20)
 #define STORE_DEFAULT_CHECKPOINT_BYTES (UINT64_C(256) << 20)
 
-/* The filter of a partial index belongs to a higher layer. All three are set, or none: then partial indexes are refused. */
+/* The filter of a partial index belongs to a higher layer. All three are set, or none: then partial indexes are
+ * refused. */
 struct store_filter_hooks {
-    /* A compiled filter, owned by the store until `free`; NULL and *err when it isn't one that may stand in an index. */
+    /* A compiled filter, owned by the store until `free`; NULL and *err when it isn't one that may stand in an index.
+     */
     void *(*compile)(struct bdoc filter, struct err *err);
     /* Deterministic; called in apply and by readers, side by side on several threads. */
     bool (*matches)(const void *compiled, struct bdoc doc);
@@ -51,9 +53,9 @@ struct store_options {
     uint64_t ahead_bytes;      /* blocks allocated beyond the last page; 0: STORE_DEFAULT_AHEAD_BYTES. Tests use less */
     uint64_t checkpoint_bytes; /* see store_checkpoint_due; 0: STORE_DEFAULT_CHECKPOINT_BYTES */
     unsigned max_readers;      /* read transactions open at a time; 0: 1024 */
-    bool create;               /* true: without a valid checkpoint, data files are deleted and an empty store is made and
-                                  checkpointed (only right if the log begins at index 1 or doesn't exist); false:
-                                  ERR_NotYetInitialized */
+    bool create; /* true: without a valid checkpoint, data files are deleted and an empty store is made and
+                    checkpointed (only right if the log begins at index 1 or doesn't exist); false:
+                    ERR_NotYetInitialized */
     struct store_filter_hooks filter_hooks;
 };
 
