@@ -196,15 +196,15 @@ double decnum_magnitude_towards_zero(const struct decnum *number)
 bool decnum_to_i64(const struct decnum *number, int64_t *out)
 {
     u128 magnitude = number->coefficient;
-    if (number->kind != DECNUM_FINITE || decnum_digits(magnitude) + number->exponent > 19)
+    *out = 0;
+    if (number->kind != DECNUM_FINITE || magnitude == 0)
+        return number->kind == DECNUM_FINITE;
+    if (decnum_digits(magnitude) + number->exponent > 19 || number->exponent < -DECNUM_DIGITS)
         return false;
-    if (magnitude != 0 && number->exponent < 0) {
-        if (number->exponent < -DECNUM_DIGITS || magnitude % decnum_power_of_ten(-number->exponent) != 0)
-            return false;
-        magnitude /= decnum_power_of_ten(-number->exponent);
-    }
-    if (magnitude != 0 && number->exponent > 0)
-        magnitude *= decnum_power_of_ten(number->exponent);
+    u128 scale = decnum_power_of_ten(number->exponent < 0 ? -number->exponent : number->exponent);
+    if (number->exponent < 0 && magnitude % scale != 0)
+        return false;
+    magnitude = number->exponent < 0 ? magnitude / scale : magnitude * scale;
     if (magnitude > (u128)INT64_MAX + number->negative)
         return false;
     *out = (int64_t)(number->negative ? 0 - (uint64_t)magnitude : (uint64_t)magnitude);
