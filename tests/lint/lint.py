@@ -135,7 +135,7 @@ def check_functions(name, text, report):
             function = match.group(1) if match else "?"
             if length > FUNCTION_LINES_MAX:
                 report(name, start, f"function {function} has {length} lines, {FUNCTION_LINES_MAX} are the most")
-            if match and match.group(2).count(",") + 1 > PARAMETERS_MAX:
+            if match and re.sub(r"\([^()]*\)", "", match.group(2)).count(",") + 1 > PARAMETERS_MAX:
                 report(name, start, f"function {function} has more than {PARAMETERS_MAX} parameters")
             start = None
 
