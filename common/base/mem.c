@@ -24,6 +24,13 @@ void *mem_alloc_array(size_t count, size_t size)
     return must(calloc(count > 0 ? count : 1, size > 0 ? size : 1));
 }
 
+void *mem_alloc_aligned(size_t count, size_t size, size_t align)
+{
+    size_t total = (count > 0 ? count : 1) * size;
+    CHECK(size > 0 && total / size >= count);
+    return memset(must(aligned_alloc(align, total)), 0, total);
+}
+
 void *mem_realloc(void *memory, size_t size)
 {
     return must(realloc(memory, size > 0 ? size : 1));

@@ -11,6 +11,9 @@
 void *mem_alloc(size_t size) MEM_WARN_UNUSED;
 /* Zeroed array; aborts when count * size overflows. */
 void *mem_alloc_array(size_t count, size_t size) MEM_WARN_UNUSED;
+/* The same for a type with an alignment above malloc's (a struct with a bson_t inside: alignof it is 128). `align` is a
+ * power of two; `size` a multiple of it, as sizeof is. */
+void *mem_alloc_aligned(size_t count, size_t size, size_t align) MEM_WARN_UNUSED;
 /* Like realloc; the new part is not zeroed. Never NULL unless size is 0. */
 void *mem_realloc(void *memory, size_t size) MEM_WARN_UNUSED;
 /* A heap copy of `size` bytes, or of a string. */
