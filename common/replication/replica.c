@@ -174,18 +174,6 @@ static void on_timer(uv_timer_t *timer)
     replica_publish(replica, false);
 }
 
-static void on_trace(struct raft_tracer *tracer, int type, const void *data)
-{
-    const struct raft_tracer_info *info = data;
-    (void)tracer;
-    if (type != RAFT_TRACER_DIAGNOSTIC || info->diagnostic.level > 3)
-        return;
-    if (info->diagnostic.level == 1)
-        log_warn("REPL", 3091, "Consensus library", LOG_STR("says", info->diagnostic.message));
-    else
-        log_debug("REPL", 3092, "Consensus library", LOG_STR("says", info->diagnostic.message));
-}
-
 static uint64_t current_term(void *arg)
 {
     struct replica *replica = arg;
@@ -247,9 +235,9 @@ static void configure(struct replica *replica)
 {
     struct raft *raft = &replica->raft;
     raft->data = replica;
-    replica->tracer = (struct raft_tracer){.impl = replica, .version = 2, .emit = on_trace};
-    raft->tracer = &replica->tracer;
-    raft_uv_set_tracer(&replica->io, &replica->tracer);
+    /* With a tracer, and it has one by default, the library formats a text for each of its steps. */
+    raft->tracer = NULL;
+    raft_uv_set_tracer(&replica->io, NULL);
     raft_seed(raft, (unsigned)random_u64());
     raft_set_election_timeout(raft, replica->options.election_timeout_ms);
     raft_set_heartbeat_timeout(raft, replica->options.heartbeat_ms);

@@ -7,6 +7,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -53,8 +54,8 @@ static void commit(void *arg, uint64_t last_index)
     struct hash_fsm *fsm = arg;
     CHECK(fsm->open && last_index > fsm->state.applied);
     fsm->next.applied = last_index;
-    if (fsm->delay_ms > 0)
-        clock_sleep_ms(fsm->delay_ms);
+    if (atomic_load(&fsm->delay_ms) > 0)
+        clock_sleep_ms(atomic_load(&fsm->delay_ms));
     pthread_mutex_lock(&fsm->mutex);
     fsm->state = fsm->next;
     fsm->open = false;
@@ -72,8 +73,6 @@ static bool checkpoint(void *arg, struct err *err)
     struct hash_fsm *fsm = arg;
     struct hash_state *copy = mem_alloc(sizeof *copy);
     hash_fsm_get(fsm, copy);
-    if (fsm->checkpoint_delay_ms > 0)
-        clock_sleep_ms(fsm->checkpoint_delay_ms);
     bool ok = fsm->path[0] == '\0' || file_replace(fsm->path, copy, sizeof *copy, err);
     mem_free(copy);
     pthread_mutex_lock(&fsm->mutex);
@@ -93,6 +92,7 @@ void hash_fsm_open(struct hash_fsm *fsm, const char *path)
     if (file_read(path, sizeof fsm->state, &bytes, NULL)) {
         CHECK(bytes.len == sizeof fsm->state);
         memcpy(&fsm->state, bytes.data, bytes.len);
+        fsm->loaded = fsm->state.applied;
     }
     buf_deinit(&bytes);
 }
@@ -117,4 +117,22 @@ void hash_fsm_get(struct hash_fsm *fsm, struct hash_state *state)
     pthread_mutex_lock(&fsm->mutex);
     *state = fsm->state;
     pthread_mutex_unlock(&fsm->mutex);
+}
+
+unsigned hash_fsm_checkpoints(struct hash_fsm *fsm)
+{
+    pthread_mutex_lock(&fsm->mutex);
+    unsigned count = fsm->checkpoints;
+    pthread_mutex_unlock(&fsm->mutex);
+    return count;
+}
+
+uint64_t hash_fsm_loaded(const struct hash_fsm *fsm)
+{
+    return fsm->loaded;
+}
+
+void hash_fsm_set_delay(struct hash_fsm *fsm, unsigned delay_ms)
+{
+    atomic_store(&fsm->delay_ms, delay_ms);
 }

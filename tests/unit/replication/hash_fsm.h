@@ -28,10 +28,10 @@ struct hash_fsm {
     struct hash_state state; /* committed */
     struct hash_state next;  /* of the open transaction */
     bool open;
-    char path[512]; /* of the checkpoint; "": none is made */
-    unsigned checkpoints;
-    unsigned delay_ms; /* each commit takes so long */
-    unsigned checkpoint_delay_ms;
+    char path[512];            /* of the checkpoint; "": none is made */
+    unsigned checkpoints;      /* made so far */
+    uint64_t loaded;           /* applied index of the checkpoint that was loaded */
+    _Atomic unsigned delay_ms; /* each commit takes so long */
 };
 
 /* Loads the checkpoint at `path` when there is one. NULL: without checkpoints. */
@@ -40,6 +40,9 @@ void hash_fsm_close(struct hash_fsm *fsm);
 struct replica_fsm hash_fsm_hooks(struct hash_fsm *fsm);
 /* A copy of the committed state. */
 void hash_fsm_get(struct hash_fsm *fsm, struct hash_state *state);
+unsigned hash_fsm_checkpoints(struct hash_fsm *fsm);
+uint64_t hash_fsm_loaded(const struct hash_fsm *fsm);
+void hash_fsm_set_delay(struct hash_fsm *fsm, unsigned delay_ms);
 /* The step of one command, without any lock. */
 void hash_state_apply(struct hash_state *state, uint64_t index, const uint8_t *command, size_t len);
 /* A command of `len` bytes (8 or more) with this id; the rest depends on the id. From mem_alloc. */

@@ -62,10 +62,10 @@ static void alone_snapshots_cut_the_log_and_restart_skips(void **state)
     for (unsigned i = 0; i < 400; i++)
         group_propose_wait(&group, i, 64);
     hash_fsm_get(&group.members[0].fsm, &before);
-    assert_true(group.members[0].fsm.checkpoints >= 2);
+    assert_true(hash_fsm_checkpoints(&group.members[0].fsm) >= 2);
     group_stop(&group, 0, 1000);
     group_start_all(&group);
-    assert_true(group.members[0].fsm.state.applied > 0);
+    assert_true(hash_fsm_loaded(&group.members[0].fsm) > 0);
     group_wait_leader(&group);
     hash_fsm_get(&group.members[0].fsm, &after);
     assert_int_equal(after.hash, before.hash);
@@ -107,7 +107,7 @@ static void alone_too_much_in_flight_is_busy(void **state)
     group.pending_max = 16;
     group_start_all(&group);
     group_wait_leader(&group);
-    group.members[0].fsm.delay_ms = 100;
+    hash_fsm_set_delay(&group.members[0].fsm, 100);
     for (unsigned i = 0; i < 64; i++)
         group_propose(&group, 0, i, 64, &outcomes[i]);
     for (unsigned i = 0; i < 64; i++) {
@@ -117,7 +117,9 @@ static void alone_too_much_in_flight_is_busy(void **state)
     }
     assert_int_equal(busy + applied, 64);
     assert_true(busy > 0 && applied >= 16);
-    assert_int_equal(group.members[0].fsm.state.count, applied);
+    struct hash_state end;
+    hash_fsm_get(&group.members[0].fsm, &end);
+    assert_int_equal(end.count, applied);
     group_deinit(&group);
 }
 
@@ -257,7 +259,9 @@ static void three_snapshots_under_load_stay_equal(void **state)
         group_propose_wait(&group, i, 64);
     group_start(&group, victim);
     assert_true(group_equal(&group));
-    assert_true(group.members[victim].fsm.state.count == 600);
+    struct hash_state end;
+    hash_fsm_get(&group.members[victim].fsm, &end);
+    assert_int_equal(end.count, 600);
     group_deinit(&group);
 }
 
