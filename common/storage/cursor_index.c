@@ -85,6 +85,8 @@ static bool seek_place(struct index_cursor *cursor, MDB_val *key, MDB_val *value
 /* True for an entry that lies before the wanted place. */
 static bool before_place(const struct index_cursor *cursor, const struct index_entry *entry)
 {
+    if (cursor->place == INDEX_PLACE_START || cursor->place == INDEX_PLACE_MOVING)
+        return false;
     int order = compare_prefix(entry->key, entry->key_len, cursor->target.data, (uint32_t)cursor->target.len);
     if (cursor->backward)
         order = -order;
@@ -190,6 +192,15 @@ bool index_cursor_next(struct index_cursor *cursor, struct index_entry *out)
     return false;
 }
 
+/* True when a wanted place lies before the bound at which the travel begins. */
+static bool before_bounds(const struct index_cursor *cursor, const uint8_t *key, uint32_t len)
+{
+    const struct index_bounds *bounds = &cursor->bounds;
+    if (!cursor->backward)
+        return bounds->low_len > 0 && keyenc_compare(key, len, bounds->low, bounds->low_len) < 0;
+    return bounds->high_len > 0 && compare_prefix(key, len, bounds->high, bounds->high_len) > 0;
+}
+
 static void want_place(struct index_cursor *cursor, enum index_place place, const uint8_t *key, uint32_t len,
                        uint64_t record_id)
 {
@@ -199,12 +210,8 @@ static void want_place(struct index_cursor *cursor, enum index_place place, cons
     buf_append(&cursor->target, key, len);
     cursor->target_id = record_id;
     cursor->place = place;
-    const struct index_bounds *bounds = &cursor->bounds;
-    uint32_t bound_len = cursor->backward ? bounds->high_len : bounds->low_len;
-    int order = keyenc_compare(key, len, cursor->backward ? bounds->high : bounds->low, bound_len);
-    if (bound_len > 0 &&
-        (cursor->backward ? order > 0 && compare_prefix(key, len, bounds->high, bound_len) > 0 : order < 0))
-        cursor->place = INDEX_PLACE_START; /* before the bounds: not a long way through entries outside them */
+    if (before_bounds(cursor, key, len))
+        cursor->place = INDEX_PLACE_START; /* not a long way through entries outside the bounds */
 }
 
 void index_cursor_seek(struct index_cursor *cursor, const uint8_t *key, uint32_t key_len, bool inclusive)
