@@ -14,6 +14,7 @@ struct store;
 struct document_engine;
 struct document_claims;
 struct document_cursors;
+struct index_builder;
 
 enum {
     DOCUMENT_CURSORS_MAX = 10000,                /* open at once; more answer ERR_ExceededMemoryLimit */
@@ -22,8 +23,9 @@ enum {
     DOCUMENT_BATCH_MAX_BYTES = 16 * 1024 * 1024, /* of documents in one reply batch */
     DOCUMENT_FIRST_BATCH = 101,                  /* documents, when find names no batchSize */
     DOCUMENT_ENTRY_MAX_BYTES =
-        4 * 1024 * 1024,      /* of documents in one insert log command, unless one document is larger */
-    DOCUMENT_REDO_MAX = 1000, /* times a write looks for candidates again before it answers ERR_WriteConflict */
+        4 * 1024 * 1024,            /* of documents in one insert log command, unless one document is larger */
+    DOCUMENT_MEMBER_NAME_MAX = 128, /* bytes of the shard's or set's name, with its NUL */
+    DOCUMENT_REDO_MAX = 1000,       /* times a write looks for candidates again before it answers ERR_WriteConflict */
 };
 
 struct document_engine_options {
@@ -34,6 +36,14 @@ struct document_engine_options {
     const char *host;                           /* copied: "host:port" of this member */
 };
 
+/* A daemon that has the document commands in its table begins the struct behind ctx->daemon with this. */
+struct document_host {
+    struct document_engine *engine;
+};
+
+struct command_ctx;
+struct document_engine *document_engine_of(const struct command_ctx *ctx);
+
 struct document_engine *document_engine_new(const struct document_engine_options *options);
 /* No command may be under way. */
 void document_engine_free(struct document_engine *engine);
@@ -43,10 +53,14 @@ const struct document_log *document_engine_log(const struct document_engine *eng
 const struct document_ownership *document_engine_ownership(const struct document_engine *engine);
 struct document_cursors *document_engine_cursors(const struct document_engine *engine);
 struct document_claims *document_engine_claims(const struct document_engine *engine);
-const char *document_engine_member_name(const struct document_engine *engine);
+struct index_builder *document_engine_builder(const struct document_engine *engine);
+/* Copies the name. Any thread. */
+void document_engine_member_name(struct document_engine *engine, char out[DOCUMENT_MEMBER_NAME_MAX]);
 const char *document_engine_host(const struct document_engine *engine);
 /* The shard learns its name after it was started (addShard). Any thread. */
 void document_engine_set_member_name(struct document_engine *engine, const char *name);
+/* For a daemon whose ownership is made after the engine; before any command runs. */
+void document_engine_set_ownership(struct document_engine *engine, const struct document_ownership *ownership);
 /* Closes idle cursors and continues index builds and drops that a predecessor left; the daemon calls it about once a
  * second, on a worker. */
 void document_engine_tick(struct document_engine *engine);

@@ -56,6 +56,10 @@ struct document_log {
     void (*submit)(void *arg, void (*run)(void *run_arg), void *run_arg);
     /* Runs it there after `delay_ms`: retries and idle time-outs. Any thread. */
     void (*submit_after)(void *arg, int64_t delay_ms, void (*run)(void *run_arg), void *run_arg);
+    /* Calls `done` once: true when a read transaction opened from then on sees every write acknowledged before this
+     * call (so "nothing matched" may be answered), false when this member doesn't lead. On any thread, also inside the
+     * call. */
+    void (*barrier)(void *arg, void (*done)(void *done_arg, bool ok), void *done_arg);
     /* False when this member doesn't lead: ERR_NotWritablePrimary with details {leader}. Cheap, any thread. */
     bool (*check_leader)(void *arg, struct err *err);
 };

@@ -28,6 +28,8 @@ struct document_ownership {
     bool (*open)(void *arg, struct store_txn *txn, const char *ns, struct bdoc version, enum document_access access,
                  struct document_view **view, struct err *err);
     void (*close)(void *arg, struct document_view *view);
+    /* Another reference, for a cursor. */
+    struct document_view *(*ref)(struct document_view *view);
     /* True when no document of the collection lies outside the owned ranges, so `visible` need not be asked. */
     bool (*all_visible)(const struct document_view *view);
     bool (*visible)(const struct document_view *view, struct bdoc doc);
@@ -37,6 +39,10 @@ struct document_ownership {
     bool (*may_write)(const struct document_view *view, struct bdoc before, struct bdoc after, struct err *err);
     /* Appends the name of the owned range that counts `doc`; appends nothing when it is outside every range. */
     void (*range_of)(const struct document_view *view, struct bdoc doc, struct buf *range);
+    /* False: an index of that specification can't be (67: unique without the shard key in front). */
+    bool (*may_create_index)(const struct document_view *view, struct bdoc key_pattern, bool unique, struct err *err);
+    /* True when an index with that key pattern serves the shard key; the last one of these can't be dropped. */
+    bool (*serves_key)(const struct document_view *view, struct bdoc key_pattern);
 };
 
 #endif

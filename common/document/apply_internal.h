@@ -1,0 +1,53 @@
+/* Shared by the appliers of document log commands. Apply thread only. */
+#ifndef SHERD_DOCUMENT_APPLY_INTERNAL_H
+#define SHERD_DOCUMENT_APPLY_INTERNAL_H
+
+#include "document/apply.h"
+#include "document/codec.h"
+#include "storage/catalog.h"
+#include "storage/records.h"
+
+/* The collection that a write goes to, with the ownership that is in force at this log position. */
+struct apply_target {
+    struct document_apply *apply;
+    const struct collection *coll;
+    const struct document_ownership *ownership;
+    struct document_view *view; /* NULL: everything is owned */
+    struct buf range;           /* scratch for names of ranges */
+    struct buf old_range;
+};
+
+/* Checks the version, finds the collection; with `create_uuid` a missing one is made, else *coll is NULL. The caller
+ * ends with apply_target_close. */
+bool apply_target_open(struct apply_target *target, struct document_apply *apply, const char *ns, struct bdoc version,
+                       const uint8_t *create_uuid, struct err *err) ERR_WARN_UNUSED;
+void apply_target_close(struct apply_target *target);
+
+/* The writes with ownership checks and range counters. On an error nothing was changed. */
+bool apply_target_insert(struct apply_target *target, struct bdoc doc, struct err *err) ERR_WARN_UNUSED;
+/* `before` is the stored document; it may lie in the store's memory. */
+bool apply_target_replace(struct apply_target *target, uint64_t record_id, struct bdoc before, struct bdoc after,
+                          struct err *err) ERR_WARN_UNUSED;
+bool apply_target_erase(struct apply_target *target, uint64_t record_id, struct bdoc before,
+                        struct err *err) ERR_WARN_UNUSED;
+/* False for a document that lies here but isn't owned. */
+bool apply_target_visible(const struct apply_target *target, struct bdoc doc);
+
+/* The appliers: document_apply_command's contract. */
+bool apply_insert(struct document_apply *apply, struct codec_reader *reader, struct buf *result, struct err *err);
+bool apply_update(struct document_apply *apply, struct codec_reader *reader, struct buf *result, struct err *err);
+bool apply_create(struct document_apply *apply, struct codec_reader *reader, struct buf *result, struct err *err);
+bool apply_drop(struct document_apply *apply, struct codec_reader *reader, struct buf *result, struct err *err);
+bool apply_drop_database(struct document_apply *apply, struct codec_reader *reader, struct buf *result,
+                         struct err *err);
+bool apply_create_indexes(struct document_apply *apply, struct codec_reader *reader, struct buf *result,
+                          struct err *err);
+bool apply_build_step(struct document_apply *apply, struct codec_reader *reader, struct buf *result, struct err *err);
+bool apply_build_end(struct document_apply *apply, struct codec_reader *reader, struct buf *result, struct err *err);
+bool apply_drop_indexes(struct document_apply *apply, struct codec_reader *reader, struct buf *result, struct err *err);
+bool apply_erase_step(struct document_apply *apply, struct codec_reader *reader, struct buf *result, struct err *err);
+
+/* A log command that can't be read: the log is damaged or newer than this program. */
+bool apply_damaged(struct err *err);
+
+#endif

@@ -1,0 +1,150 @@
+/* find */
+#include "base/clock.h"
+#include "command/fields.h"
+#include "document/commands.h"
+#include "document/cursor_reply.h"
+
+struct find_request {
+    struct ns ns;
+    struct bdoc filter;
+    struct bdoc sort;
+    struct bdoc projection;
+    struct bdoc let;
+    struct bdoc version;
+    struct bval hint;
+    int64_t skip;
+    int64_t limit;      /* 0: none */
+    int64_t batch_size; /* -1: not given */
+    bool single_batch;
+    bool no_timeout;
+};
+
+static bool refuse_unsupported(struct bdoc body, struct err *err)
+{
+    static const char *const unsupported[] = {"min", "max", "returnKey", "showRecordId", "tailable", "awaitData"};
+    for (size_t i = 0; i < sizeof unsupported / sizeof unsupported[0]; i++) {
+        struct bval val;
+        if (!bdoc_find(body, unsupported[i], &val))
+            continue;
+        bool harmless = val.type == BT_DOCUMENT ? bdoc_is_empty(bval_doc(&val)) : !bval_truthy(&val);
+        if (!harmless)
+            return err_set(err, ERR_NotImplemented, "find doesn't support the option '%s'", unsupported[i]);
+    }
+    return request_check_collation(body, err);
+}
+
+static bool parse_numbers(struct bdoc body, struct find_request *out, struct err *err)
+{
+    out->batch_size = -1;
+    return field_get_i64_in(body, "skip", 0, INT64_MAX, &out->skip, err) &&
+           field_get_i64_in(body, "limit", 0, INT64_MAX, &out->limit, err) &&
+           field_get_i64_in(body, "batchSize", 0, INT64_MAX, &out->batch_size, err) &&
+           field_get_bool(body, "singleBatch", &out->single_batch, err) &&
+           field_get_bool(body, "noCursorTimeout", &out->no_timeout, err);
+}
+
+static bool parse(struct command_ctx *ctx, struct find_request *out, struct err *err)
+{
+    static const char *const known[] = {"find",        "filter",
+                                        "sort",        "projection",
+                                        "hint",        "skip",
+                                        "limit",       "batchSize",
+                                        "singleBatch", "comment",
+                                        "max",         "min",
+                                        "returnKey",   "showRecordId",
+                                        "tailable",    "oplogReplay",
+                                        "awaitData",   "noCursorTimeout",
+                                        "collation",   "allowDiskUse",
+                                        "let",         "allowPartialResults",
+                                        "term",        "includeQueryStatsMetrics",
+                                        NULL};
+    *out = (struct find_request){.filter = bdoc_empty()};
+    bdoc_find(ctx->body, "hint", &out->hint);
+    return command_ns(ctx, &out->ns, err) && fields_check_known(ctx->body, "find", known, err) &&
+           field_get_doc(ctx->body, "filter", &out->filter, err) && field_get_doc(ctx->body, "sort", &out->sort, err) &&
+           field_get_doc(ctx->body, "projection", &out->projection, err) &&
+           field_get_doc(ctx->body, "let", &out->let, err) && request_version(ctx, &out->version, err) &&
+           parse_numbers(ctx->body, out, err) && refuse_unsupported(ctx->body, err);
+}
+
+static bool compile(struct document_cursor *cursor, const struct find_request *request, struct err *err)
+{
+    cursor->env = (struct expr_env){.now_ms = clock_wall_ms(), .let = request->let};
+    cursor->skip_left = request->skip;
+    cursor->limit_left = request->limit > 0 ? request->limit : -1;
+    cursor->single_batch = request->single_batch;
+    cursor->no_timeout = request->no_timeout;
+    if (!filter_compile(&cursor->arena, request->filter, &cursor->env, &cursor->filter, err))
+        return false;
+    if (request->sort.data != NULL && !bdoc_is_empty(request->sort) && sort_spec_natural(request->sort) == 0 &&
+        !sort_spec_compile(&cursor->arena, request->sort, &cursor->sort, err))
+        return false;
+    if (request->projection.data == NULL || bdoc_is_empty(request->projection))
+        return true;
+    if (!projection_compile(&cursor->arena, request->projection, PROJECTION_FIND, cursor->filter, &cursor->env,
+                            &cursor->projection, err))
+        return false;
+    if (projection_is_identity(cursor->projection))
+        cursor->projection = NULL;
+    return true;
+}
+
+/* 1 or -1 when the sort or the hint asks for the order of the records. */
+static int natural_of(const struct find_request *request)
+{
+    int natural = request->sort.data == NULL ? 0 : sort_spec_natural(request->sort);
+    if (natural == 0 && request->hint.type == BT_DOCUMENT)
+        natural = sort_spec_natural(bval_doc(&request->hint));
+    return natural;
+}
+
+static bool plan(struct document_cursor *cursor, const struct find_request *request, const struct read_txn *read,
+                 struct err *err)
+{
+    int natural = natural_of(request);
+    bool hint_is_natural = request->hint.type == BT_DOCUMENT && sort_spec_natural(bval_doc(&request->hint)) != 0;
+    struct plan_request wanted = {
+        .filter = cursor->filter,
+        .sort = cursor->sort,
+        .natural = natural,
+        .hint = hint_is_natural ? BVAL_MISSING : request->hint,
+        .limited = request->limit > 0,
+    };
+    if (wanted.hint.type == BT_DOCUMENT && bdoc_is_empty(bval_doc(&wanted.hint)))
+        wanted.hint = BVAL_MISSING;
+    if (!plan_make(&cursor->arena, read->coll, &wanted, &cursor->plan, err))
+        return false;
+    if (cursor->plan->sorted && natural == 0)
+        cursor->sort = NULL;
+    return true;
+}
+
+enum command_status find_run(struct command_ctx *ctx, struct err *err)
+{
+    struct find_request request;
+    struct read_txn read = {0};
+    if (!parse(ctx, &request, err))
+        return COMMAND_ERROR;
+    struct document_cursor *cursor = document_cursor_new(ctx, request.ns.full);
+    enum command_status status = COMMAND_ERROR;
+    if (!compile(cursor, &request, err) ||
+        !read_txn_open(&read, document_engine_of(ctx), request.ns.full, request.version, err))
+        goto out;
+    if (read.coll == NULL) {
+        status = cursor_reply_empty(ctx, request.ns.full);
+        goto out;
+    }
+    document_cursor_bind(cursor, &read);
+    if (!plan(cursor, &request, &read, err))
+        goto out;
+    struct document_cursor *taken = cursor;
+    cursor = NULL;
+    int64_t batch_size = request.batch_size >= 0 ? request.batch_size : DOCUMENT_FIRST_BATCH;
+    if (request.single_batch && request.batch_size < 0)
+        batch_size = -1;
+    status = cursor_reply_first(ctx, taken, &read, batch_size, err);
+out:
+    document_cursor_free(cursor);
+    read_txn_close(&read);
+    return status;
+}

@@ -1,0 +1,275 @@
+#include "document/index_builder.h"
+
+#include "base/check.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "document/codec.h"
+#include "document/engine.h"
+#include "storage/catalog.h"
+
+#include <pthread.h>
+#include <string.h>
+
+enum {
+    BUILD_STEP_RECORDS = 2000, /* of one log entry: about 10 ms of apply */
+    ERASE_STEP_KEYS = 2000,
+    BUILD_PAUSE_MS = 2, /* between two steps, for foreground writes */
+};
+
+/* One build under way: the indexes of one createIndexes, in turn. */
+struct build {
+    struct build *next;
+    struct index_builder *builder;
+    struct command_ctx *ctx; /* NULL: taken up from a former leader, nobody waits */
+    char ns[CATALOG_NS_MAX + 1];
+    uint8_t uuid[UUID_BYTES];
+    uint32_t ids[CATALOG_INDEXES_MAX];
+    uint32_t count;
+    uint32_t at;
+    bool ending; /* the BUILD_END of ids[at] is under way */
+};
+
+struct index_builder {
+    struct document_engine *engine;
+    pthread_mutex_t mutex; /* protects everything below */
+    struct build *builds;
+    bool erasing;
+    /* Builds without a driver at the last look. One that is found so twice is taken up: a fresh one gets its own in
+     * between. */
+    uint32_t orphans[CATALOG_INDEXES_MAX];
+    uint32_t orphan_count;
+};
+
+struct index_builder *index_builder_new(struct document_engine *engine)
+{
+    struct index_builder *builder = mem_alloc(sizeof *builder);
+    builder->engine = engine;
+    pthread_mutex_init(&builder->mutex, NULL);
+    return builder;
+}
+
+void index_builder_free(struct index_builder *builder)
+{
+    if (builder == NULL)
+        return;
+    CHECK(builder->builds == NULL && !builder->erasing);
+    pthread_mutex_destroy(&builder->mutex);
+    mem_free(builder);
+}
+
+static void end_build(struct build *build, const struct err *err)
+{
+    struct index_builder *builder = build->builder;
+    pthread_mutex_lock(&builder->mutex);
+    struct build **place = &builder->builds;
+    while (*place != build)
+        place = &(*place)->next;
+    *place = build->next;
+    pthread_mutex_unlock(&builder->mutex);
+    if (err == NULL)
+        log_info("INDEX", 5101, "Index build finished", LOG_STR("ns", build->ns), LOG_I64("indexes", build->count));
+    else
+        log_info("INDEX", 5102, "Index build ended early", LOG_STR("ns", build->ns), LOG_STR("error", err->msg));
+    if (build->ctx != NULL)
+        command_finish(build->ctx, err);
+    mem_free(build);
+}
+
+static void propose_build(void *arg);
+
+static void build_proposed(void *arg, const struct document_result *result)
+{
+    struct build *build = arg;
+    const struct document_log *log = document_engine_log(build->builder->engine);
+    if (result->outcome != DOCUMENT_APPLIED || !result->ok) {
+        end_build(build, &result->err);
+        return;
+    }
+    if (build->ending) {
+        build->ending = false;
+        build->at++;
+    } else {
+        bool more = result->len > 0 && result->data[0] != 0;
+        build->ending = !more;
+    }
+    if (build->at == build->count)
+        end_build(build, NULL);
+    else
+        log->submit_after(log->arg, BUILD_PAUSE_MS, propose_build, build);
+}
+
+static void propose_build(void *arg)
+{
+    struct build *build = arg;
+    const struct document_log *log = document_engine_log(build->builder->engine);
+    struct buf command = BUF_INIT;
+    buf_append_u8(&command, build->ending ? DOCUMENT_KIND_BUILD_END : DOCUMENT_KIND_BUILD_STEP);
+    buf_append(&command, build->uuid, UUID_BYTES);
+    buf_append_le32(&command, build->ids[build->at]);
+    if (!build->ending)
+        buf_append_le32(&command, BUILD_STEP_RECORDS);
+    size_t len;
+    uint8_t *bytes = buf_take(&command, &len);
+    log->propose(log->arg, bytes, len, build_proposed, build);
+}
+
+static bool is_built_locked(const struct index_builder *builder, uint32_t index_id)
+{
+    for (const struct build *build = builder->builds; build != NULL; build = build->next) {
+        for (uint32_t i = build->at; i < build->count; i++) {
+            if (build->ids[i] == index_id)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* False when one of the indexes is being built already. */
+static bool add_build(struct index_builder *builder, struct build *build)
+{
+    pthread_mutex_lock(&builder->mutex);
+    bool taken = false;
+    for (uint32_t i = 0; i < build->count; i++)
+        taken |= is_built_locked(builder, build->ids[i]);
+    if (!taken) {
+        build->next = builder->builds;
+        builder->builds = build;
+    }
+    pthread_mutex_unlock(&builder->mutex);
+    return !taken;
+}
+
+static bool find_uuid(struct document_engine *engine, const char *ns, uint8_t uuid[UUID_BYTES], struct err *err)
+{
+    struct store_txn *txn;
+    if (!store_read_begin(document_engine_store(engine), &txn, err))
+        return false;
+    const struct collection *coll = catalog_find(txn, ns, strlen(ns));
+    if (coll != NULL)
+        memcpy(uuid, coll->uuid, UUID_BYTES);
+    store_read_end(txn);
+    return coll != NULL || err_set(err, ERR_NamespaceNotFound, "the collection was dropped while its index was built");
+}
+
+void index_builder_start(struct index_builder *builder, struct command_ctx *ctx, const char *ns, const uint32_t *ids,
+                         uint32_t count)
+{
+    CHECK(count > 0 && count <= CATALOG_INDEXES_MAX);
+    struct build *build = mem_alloc(sizeof *build);
+    build->builder = builder;
+    build->ctx = ctx;
+    build->count = count;
+    memcpy(build->ids, ids, count * sizeof *ids);
+    memcpy(build->ns, ns, strnlen(ns, CATALOG_NS_MAX));
+    struct err err;
+    bool ok = find_uuid(builder->engine, ns, build->uuid, &err);
+    if (ok && !add_build(builder, build)) {
+        ok = err_set(&err, ERR_ConflictingOperationInProgress, "the index is being built already");
+    }
+    if (!ok) {
+        if (ctx != NULL)
+            command_finish(ctx, &err);
+        mem_free(build);
+        return;
+    }
+    log_info("INDEX", 5103, "Index build started", LOG_STR("ns", build->ns), LOG_I64("indexes", count));
+    propose_build(build);
+}
+
+/* ---- erasing ---- */
+
+static void propose_erase(void *arg);
+
+static void end_erase(struct index_builder *builder)
+{
+    pthread_mutex_lock(&builder->mutex);
+    builder->erasing = false;
+    pthread_mutex_unlock(&builder->mutex);
+}
+
+static void erase_proposed(void *arg, const struct document_result *result)
+{
+    struct index_builder *builder = arg;
+    const struct document_log *log = document_engine_log(builder->engine);
+    bool more = result->outcome == DOCUMENT_APPLIED && result->ok && result->len > 0 && result->data[0] != 0;
+    if (more)
+        log->submit_after(log->arg, BUILD_PAUSE_MS, propose_erase, builder);
+    else
+        end_erase(builder);
+}
+
+static void propose_erase(void *arg)
+{
+    struct index_builder *builder = arg;
+    const struct document_log *log = document_engine_log(builder->engine);
+    struct buf command = BUF_INIT;
+    buf_append_u8(&command, DOCUMENT_KIND_ERASE_STEP);
+    buf_append_le32(&command, ERASE_STEP_KEYS);
+    size_t len;
+    uint8_t *bytes = buf_take(&command, &len);
+    log->propose(log->arg, bytes, len, erase_proposed, builder);
+}
+
+void index_builder_nudge(struct index_builder *builder)
+{
+    pthread_mutex_lock(&builder->mutex);
+    bool start = !builder->erasing;
+    builder->erasing = true;
+    pthread_mutex_unlock(&builder->mutex);
+    if (start)
+        propose_erase(builder);
+}
+
+/* ---- what a former leader left ---- */
+
+static bool was_orphan_locked(const struct index_builder *builder, uint32_t index_id)
+{
+    for (uint32_t i = 0; i < builder->orphan_count; i++) {
+        if (builder->orphans[i] == index_id)
+            return true;
+    }
+    return false;
+}
+
+static void take_up_index(struct index_builder *builder, const struct collection *coll, const struct index_def *index,
+                          uint32_t *seen, uint32_t *seen_count)
+{
+    pthread_mutex_lock(&builder->mutex);
+    bool orphan = index->state == INDEX_BUILDING && !is_built_locked(builder, index->id);
+    bool again = orphan && was_orphan_locked(builder, index->id);
+    pthread_mutex_unlock(&builder->mutex);
+    if (again)
+        index_builder_start(builder, NULL, coll->ns, &index->id, 1);
+    else if (orphan && *seen_count < CATALOG_INDEXES_MAX)
+        seen[(*seen_count)++] = index->id;
+}
+
+static void take_up(struct index_builder *builder, struct store_txn *txn)
+{
+    const struct collection *coll;
+    size_t position = 0;
+    uint32_t seen[CATALOG_INDEXES_MAX];
+    uint32_t seen_count = 0;
+    while ((coll = catalog_next(txn, NULL, 0, &position)) != NULL) {
+        for (uint32_t i = 0; i < coll->index_count; i++)
+            take_up_index(builder, coll, coll->indexes[i], seen, &seen_count);
+    }
+    pthread_mutex_lock(&builder->mutex);
+    memcpy(builder->orphans, seen, seen_count * sizeof *seen);
+    builder->orphan_count = seen_count;
+    pthread_mutex_unlock(&builder->mutex);
+}
+
+void index_builder_tick(struct index_builder *builder)
+{
+    const struct document_log *log = document_engine_log(builder->engine);
+    struct store_txn *txn;
+    struct err err;
+    if (!log->check_leader(log->arg, &err) || !store_read_begin(document_engine_store(builder->engine), &txn, &err))
+        return;
+    take_up(builder, txn);
+    bool erase = catalog_erase_pending(txn);
+    store_read_end(txn);
+    if (erase)
+        index_builder_nudge(builder);
+}

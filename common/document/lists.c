@@ -1,0 +1,166 @@
+/* listCollections, listIndexes, listDatabases */
+#include "command/fields.h"
+#include "document/commands.h"
+#include "document/cursor_reply.h"
+#include "storage/counters.h"
+
+#include <string.h>
+
+static bool batch_size_of(struct bdoc body, int64_t *batch_size, struct err *err)
+{
+    struct bdoc cursor = {0};
+    *batch_size = -1;
+    return field_get_doc(body, "cursor", &cursor, err) &&
+           (cursor.data == NULL || field_get_i64_in(cursor, "batchSize", 0, INT64_MAX, batch_size, err));
+}
+
+static void append_collection(const struct collection *coll, bool name_only, bson_t *out)
+{
+    BSON_APPEND_UTF8(out, "name", coll->name);
+    BSON_APPEND_UTF8(out, "type", "collection");
+    if (name_only)
+        return;
+    struct bval options = bval_from_doc(coll->options);
+    bval_append(out, "options", -1, &options);
+    bson_t info;
+    BSON_APPEND_DOCUMENT_BEGIN(out, "info", &info);
+    BSON_APPEND_BOOL(&info, "readOnly", false);
+    bson_append_binary(&info, "uuid", -1, BSON_SUBTYPE_UUID, coll->uuid, UUID_BYTES);
+    bson_append_document_end(out, &info);
+    if (coll->index_count > 0) {
+        struct bval spec = bval_from_doc(coll->indexes[0]->spec);
+        bval_append(out, "idIndex", -1, &spec);
+    }
+}
+
+static void list_collections(struct store_txn *txn, const char *db, bool name_only, struct document_cursor *cursor)
+{
+    const struct collection *coll;
+    size_t position = 0;
+    while ((coll = catalog_next(txn, db, strlen(db), &position)) != NULL) {
+        bson_t doc = BSON_INITIALIZER;
+        append_collection(coll, name_only, &doc);
+        if (cursor->filter == NULL || filter_matches(cursor->filter, bdoc_of(&doc)))
+            document_cursor_list_add(cursor, bdoc_of(&doc));
+        bson_destroy(&doc);
+    }
+}
+
+enum command_status list_collections_run(struct command_ctx *ctx, struct err *err)
+{
+    static const char *const known[] = {"listCollections", "filter",  "nameOnly", "authorizedCollections",
+                                        "cursor",          "comment", NULL};
+    struct bdoc filter = {0};
+    bool name_only = false;
+    int64_t batch_size;
+    struct store_txn *txn = NULL;
+    char ns[COMMAND_NS_MAX + 1];
+    if (!fields_check_known(ctx->body, "listCollections", known, err) || !batch_size_of(ctx->body, &batch_size, err) ||
+        !field_get_doc(ctx->body, "filter", &filter, err) || !field_get_bool(ctx->body, "nameOnly", &name_only, err))
+        return COMMAND_ERROR;
+    snprintf(ns, sizeof ns, "%s.$cmd.listCollections", ctx->db);
+    struct document_cursor *cursor = document_cursor_new(ctx, ns);
+    if ((filter.data != NULL && !filter_compile(&cursor->arena, filter, NULL, &cursor->filter, err)) ||
+        !store_read_begin(document_engine_store(document_engine_of(ctx)), &txn, err)) {
+        document_cursor_free(cursor);
+        return COMMAND_ERROR;
+    }
+    list_collections(txn, ctx->db, name_only, cursor);
+    store_read_end(txn);
+    return cursor_reply_first(ctx, cursor, NULL, batch_size, err);
+}
+
+enum command_status list_indexes_run(struct command_ctx *ctx, struct err *err)
+{
+    static const char *const known[] = {"listIndexes",           "cursor",  "includeBuildUUIDs",
+                                        "includeIndexBuildInfo", "comment", NULL};
+    struct ns ns;
+    struct read_txn read = {0};
+    struct bdoc version;
+    int64_t batch_size;
+    if (!command_ns(ctx, &ns, err) || !fields_check_known(ctx->body, "listIndexes", known, err) ||
+        !batch_size_of(ctx->body, &batch_size, err) || !request_version(ctx, &version, err) ||
+        !read_txn_open(&read, document_engine_of(ctx), ns.full, version, err))
+        return COMMAND_ERROR;
+    if (read.coll == NULL) {
+        read_txn_close(&read);
+        err_set(err, ERR_NamespaceNotFound, "ns does not exist: %s", ns.full);
+        return COMMAND_ERROR;
+    }
+    struct document_cursor *cursor = document_cursor_new(ctx, ns.full);
+    for (uint32_t i = 0; i < read.coll->index_count; i++) {
+        if (read.coll->indexes[i]->state == INDEX_READY)
+            document_cursor_list_add(cursor, read.coll->indexes[i]->spec);
+    }
+    enum command_status status = cursor_reply_first(ctx, cursor, NULL, batch_size, err);
+    read_txn_close(&read);
+    return status;
+}
+
+static int64_t database_bytes(struct store_txn *txn, const char *db, size_t db_len)
+{
+    const struct collection *coll;
+    size_t position = 0;
+    int64_t total = 0;
+    while ((coll = catalog_next(txn, db, db_len, &position)) != NULL) {
+        struct counter counter;
+        counter_collection(txn, coll, &counter);
+        total += counter.bytes;
+        for (uint32_t i = 0; i < coll->index_count; i++) {
+            counter_index(txn, coll->indexes[i], &counter);
+            total += counter.bytes;
+        }
+    }
+    return total;
+}
+
+static void list_databases(struct store_txn *txn, const struct filter *filter, bool name_only, bson_t *reply)
+{
+    const struct collection *coll = NULL;
+    int64_t total = 0;
+    uint32_t count = 0;
+    bson_t array;
+    BSON_APPEND_ARRAY_BEGIN(reply, "databases", &array);
+    while ((coll = catalog_next_db(txn, coll)) != NULL) {
+        bson_t doc = BSON_INITIALIZER;
+        int64_t bytes = database_bytes(txn, coll->ns, coll->db_len);
+        bson_append_utf8(&doc, "name", -1, coll->ns, (int)coll->db_len);
+        if (!name_only) {
+            BSON_APPEND_INT64(&doc, "sizeOnDisk", bytes);
+            BSON_APPEND_BOOL(&doc, "empty", false);
+        }
+        if (filter == NULL || filter_matches(filter, bdoc_of(&doc))) {
+            char digits[16];
+            const char *key;
+            bson_uint32_to_string(count++, &key, digits, sizeof digits);
+            bson_append_document(&array, key, -1, &doc);
+            total += bytes;
+        }
+        bson_destroy(&doc);
+    }
+    bson_append_array_end(reply, &array);
+    if (!name_only) {
+        BSON_APPEND_INT64(reply, "totalSize", total);
+        BSON_APPEND_INT64(reply, "totalSizeMb", total >> 20);
+    }
+}
+
+enum command_status list_databases_run(struct command_ctx *ctx, struct err *err)
+{
+    static const char *const known[] = {"listDatabases", "filter", "nameOnly", "authorizedDatabases", "comment", NULL};
+    struct bdoc filter = {0};
+    struct filter *compiled = NULL;
+    bool name_only = false;
+    struct store_txn *txn = NULL;
+    bool ok = fields_check_known(ctx->body, "listDatabases", known, err) &&
+              field_get_doc(ctx->body, "filter", &filter, err) &&
+              field_get_bool(ctx->body, "nameOnly", &name_only, err) &&
+              (filter.data == NULL || filter_compile(&ctx->arena, filter, NULL, &compiled, err)) &&
+              store_read_begin(document_engine_store(document_engine_of(ctx)), &txn, err);
+    if (ok) {
+        list_databases(txn, compiled, name_only, &ctx->reply);
+        store_read_end(txn);
+    }
+    filter_release(compiled);
+    return ok ? COMMAND_OK : COMMAND_ERROR;
+}

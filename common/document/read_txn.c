@@ -1,0 +1,59 @@
+#include "document/read_txn.h"
+
+#include "command/fields.h"
+
+#include <string.h>
+
+bool read_txn_open(struct read_txn *read, struct document_engine *engine, const char *ns, struct bdoc version,
+                   struct err *err)
+{
+    *read = (struct read_txn){.engine = engine};
+    if (!store_read_begin(document_engine_store(engine), &read->txn, err))
+        return false;
+    const struct document_ownership *ownership = document_engine_ownership(engine);
+    if (ownership != NULL) {
+        if (!ownership->open(ownership->arg, read->txn, ns, version, DOCUMENT_ACCESS_READ, &read->view, err)) {
+            read_txn_close(read);
+            return false;
+        }
+        read->check_visible = read->view != NULL && !ownership->all_visible(read->view);
+    }
+    read->coll = catalog_find(read->txn, ns, strlen(ns));
+    return true;
+}
+
+void read_txn_close(struct read_txn *read)
+{
+    if (read->view != NULL) {
+        const struct document_ownership *ownership = document_engine_ownership(read->engine);
+        ownership->close(ownership->arg, read->view);
+    }
+    store_read_end(read->txn);
+    *read = (struct read_txn){0};
+}
+
+const struct document_view *read_txn_filter_view(const struct read_txn *read)
+{
+    return read->check_visible ? read->view : NULL;
+}
+
+bool request_version(const struct command_ctx *ctx, struct bdoc *out, struct err *err)
+{
+    *out = (struct bdoc){0};
+    return field_get_doc(ctx->body, "$sherdVersion", out, err);
+}
+
+bool request_check_collation(struct bdoc doc, struct err *err)
+{
+    struct bdoc collation = {0};
+    struct bval locale;
+    if (!field_get_doc(doc, "collation", &collation, err))
+        return false;
+    if (collation.data == NULL || bdoc_is_empty(collation))
+        return true;
+    if (!bdoc_find(collation, "locale", &locale))
+        return err_set(err, ERR_BadValue, "BSON field 'collation.locale' is missing but a required field");
+    if (bval_is_str(&locale, "simple"))
+        return true;
+    return err_set(err, ERR_NotImplemented, "collation is not supported: only {locale: \"simple\"} is");
+}

@@ -1,0 +1,116 @@
+/* An update, delete or findAndModify on its way through the leader: statement after statement is prepared on a worker,
+ * proposed, and answered by the completion on the apply thread; a statement whose document changed meanwhile is
+ * prepared again. The operation is data: no thread waits for it.
+ *
+ *            +------------- next statements, or REDO --------------+
+ *            v                                                     |
+ *   [step: worker] --propose--> [log, apply] --> [proposed: apply thread] --> finish
+ *      |    ^ |  \--barrier (nothing matched)---^
+ *      |    | +--- wait for another write's claim
+ */
+#ifndef SHERD_DOCUMENT_WRITE_OP_H
+#define SHERD_DOCUMENT_WRITE_OP_H
+
+#include "command/batch.h"
+#include "command/namespace.h"
+#include "command/reply.h"
+#include "command/table.h"
+#include "document/claims.h"
+#include "document/engine.h"
+#include "document/read_txn.h"
+#include "document/statement.h"
+#include "query/filter.h"
+#include "query/projection.h"
+#include "query/sort.h"
+#include "update/update.h"
+
+enum {
+    WRITE_MULTI_CHUNK = 500,             /* documents of a multi-write in one log entry */
+    WRITE_MULTI_COLLECT_MAX = 4 << 20,   /* record ids that a multi-write holds at a time (8 bytes each) */
+    WRITE_CLAIMED_SKIP_MAX = 1000,       /* claimed documents that a chooser passes over */
+    WRITE_GROUP_MAX_BYTES = 1024 * 1024, /* of statements by _id that share a log entry */
+};
+
+/* A statement that needs candidates. Lives in write_op while it is the current one. */
+struct write_current {
+    struct arena arena; /* of everything compiled for it */
+    struct statement statement;
+    struct bval hint;
+    struct filter *filter;
+    struct update *update; /* NULL for a delete */
+    struct sort_spec *sort;
+    bool image;        /* the leader evaluates */
+    uint64_t *records; /* multi: chosen records, heap */
+    uint32_t record_count;
+    uint32_t record_cap;
+    uint32_t record_at;    /* those before it are done */
+    bool matched;          /* it has changed something */
+    bool collected;        /* multi: `records` is complete */
+    uint64_t resume_after; /* multi: more are left beyond this record; 0: no */
+    uint32_t redo_count;
+    struct buf image_bytes; /* new documents of the candidates */
+};
+
+struct write_op {
+    struct command_ctx *ctx;
+    struct document_engine *engine;
+    struct ns ns;
+    struct bdoc version;
+    struct bdoc let;
+    struct expr_env env;
+    uint8_t uuid[UUID_BYTES]; /* of the collection, should it have to be made */
+    bool is_delete;
+    bool is_modify;            /* findAndModify: one statement, its error is the command's */
+    struct bdoc modify_fields; /* findAndModify: the projection, and compiled; NULL: whole documents */
+    struct projection *modify_projection;
+    struct filter *modify_filter;
+
+    struct batch batch;
+    struct batch_iter iter;
+    struct bdoc held; /* statement `next`, when it was looked at already; data NULL: not */
+    uint32_t next;    /* batch index of the statement that comes next */
+    bool ordered;
+    bool stopped;
+    struct write_result result;
+    struct statement_result modified; /* findAndModify: documents lie in the request's arena */
+
+    bool has_current;
+    struct write_current current;
+    uint32_t entry_first; /* batch index of the first statement of the entry under way */
+    struct document_claim_holder claims;
+    struct document_claim_waiter waiter;
+};
+
+/* Runs on from where the operation is; ends in command_finish sooner or later. */
+void write_op_start(struct write_op *op);
+/* findAndModify: the one statement, parsed by the caller. */
+void write_op_start_one(struct write_op *op, const struct statement *statement, const struct bval *hint);
+
+/* ---- write_parse.c ---- */
+
+/* A statement {q, u, ...} or {q, limit, ...}; documents are borrowed. */
+bool write_parse_update(struct bdoc doc, struct statement *out, struct bval *hint, struct err *err) ERR_WARN_UNUSED;
+bool write_parse_delete(struct bdoc doc, struct statement *out, struct bval *hint, struct err *err) ERR_WARN_UNUSED;
+/* True when the filter plainly fixes _id and nothing in the statement needs the leader's judgement: it can be logged
+ * without being compiled. */
+bool write_is_plain_by_id(const struct statement *statement, const struct bval *hint);
+/* Compiles op->current; decides about BY_ID and IMAGE. */
+bool write_current_compile(struct write_op *op, struct err *err) ERR_WARN_UNUSED;
+void write_current_deinit(struct write_current *current);
+
+/* ---- write_choose.c ---- */
+
+enum write_choice {
+    WRITE_CHOSEN,  /* the statement has its candidates */
+    WRITE_NOTHING, /* no document matches */
+    WRITE_WAITING, /* the operation is queued behind a claim and will be woken */
+    WRITE_FAILED,
+};
+
+/* Looks for the candidates of op->current. */
+enum write_choice write_choose(struct write_op *op, struct err *err);
+/* Whether a statement by _id would find a record: spares the log an entry. False also on ERR_StaleConfig and its like
+ * (*err filled, code not 0). */
+bool write_by_id_exists(struct write_op *op, const struct statement *statement, bool *exists, struct err *err);
+
+#endif
