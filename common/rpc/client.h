@@ -8,11 +8,14 @@
 #include "wire/frame.h"
 #include "wire/message.h"
 
-#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct rpc_client;
 struct rpc_call;
+struct rpc_peer;
+struct outq;
 
 struct rpc_client_options {
     const char *name;            /* of this daemon, for the other side's log: "routerd", "shardd"; copied */
@@ -23,6 +26,7 @@ struct rpc_client_options {
 enum {
     RPC_CLIENT_MAX_CALLS = 20000,
     RPC_CLIENT_MAX_BYTES = 256 << 20,
+    RPC_CLIENT_MAX_PEERS = 4096,
     RPC_ADDRESS_MAX = 300, /* bytes of "host:port", with the NUL */
 };
 
@@ -51,36 +55,38 @@ struct rpc_body {
     bool no_reply; /* WIRE_MORE_TO_COME: the call is over (RPC_REPLY without a reply) when it is queued */
 };
 
-/* Lets one thread wait for several calls. Caller's storage; must outlive its calls. */
+/* Lets one thread start several calls and wait for them. Caller's storage; must outlive its calls. */
 struct rpc_waiter {
-    pthread_mutex_t mutex;
-    pthread_cond_t cond;
-    unsigned pending;  /* calls started with it and not over */
-    unsigned finished; /* calls over since rpc_waiter_init; wakes wait_any */
+    uint32_t started;          /* calls; the waiting thread's own */
+    _Atomic uint32_t finished; /* calls that are over; a futex */
 };
 
 /* One call, in the caller's storage. Fields above `client` are set before rpc_call_start; outcome, err and reply are
  * valid once the call is over. */
 struct rpc_call {
-    int64_t deadline_ms;                 /* base/clock.h; at most RPC_MAX_WAIT_MS away, whatever it says */
-    struct rpc_waiter *waiter;           /* whom to tell; NULL: nobody */
-    void (*done)(struct rpc_call *call); /* instead of a waiter: called once, on nng's thread or inside rpc_call_start;
-                                            must not block */
-    void *arg;                           /* the callback's */
+    int64_t deadline_ms;       /* base/clock.h; cut to RPC_MAX_WAIT_MS from now */
+    struct rpc_waiter *waiter; /* whom to tell; NULL: nobody */
+    /* Instead of a waiter: called once when the call is over, on a thread of nng or rpc or inside rpc_call_start or
+     * rpc_call_cancel. Must not block; may free the call. */
+    void (*done)(struct rpc_call *call);
+    void *arg; /* the callback's */
 
     enum rpc_outcome outcome;
-    int32_t err_code; /* why there is no reply: ERR_HostUnreachable, ERR_NetworkTimeout, ...; see rpc_call_error */
+    int32_t err_code;         /* why there is no reply: ERR_HostUnreachable, ERR_NetworkTimeout, ... */
+    char err_text[128];       /* see rpc_call_check */
     struct wire_frame *frame; /* the reply's bytes; rpc_call_deinit releases them unless taken */
     struct wire_msg reply;    /* views into `frame` */
 
     struct rpc_client *client;
     struct rpc_peer *peer;  /* internal from here: */
-    struct rpc_call *next;  /* in the peer's hash chain */
+    struct rpc_call *next;  /* in the peer's hash chain, or in a list of calls that end */
     struct rpc_call *older; /* in the peer's list by age */
     struct rpc_call *newer;
+    struct outq *unsent; /* the request while there is no connection */
+    uint64_t position;   /* where the request lies in the connection's bytes */
     uint32_t request_id;
-    uint8_t state;
-    char error_text[160]; /* rpc_call_error's message */
+    bool no_reply;
+    _Atomic uint8_t state; /* new, waiting for a connection, queued to one, over */
 };
 
 enum { RPC_MAX_WAIT_MS = 3600 * 1000 };
@@ -90,12 +96,11 @@ struct rpc_client *rpc_client_new(const struct rpc_client_options *options);
 void rpc_client_free(struct rpc_client *client);
 
 void rpc_waiter_init(struct rpc_waiter *waiter);
-void rpc_waiter_deinit(struct rpc_waiter *waiter);
 /* Blocks until all calls started with it are over: by their deadlines at the latest. */
 void rpc_waiter_wait_all(struct rpc_waiter *waiter);
 /* Blocks until more than `seen` calls are over (pass the number handled so far), or until the deadline. Returns the
- * number over. */
-unsigned rpc_waiter_wait_any(struct rpc_waiter *waiter, unsigned seen, int64_t deadline_ms);
+ * number that are over; find them with rpc_call_is_over. */
+uint32_t rpc_waiter_wait_any(struct rpc_waiter *waiter, uint32_t seen, int64_t deadline_ms);
 
 /* Zeroes the call and sets client and deadline. */
 void rpc_call_init(struct rpc_call *call, struct rpc_client *client, int64_t deadline_ms);
@@ -103,8 +108,9 @@ void rpc_call_init(struct rpc_call *call, struct rpc_client *client, int64_t dea
  * background, the request waits for it within its deadline. Every failure is the call's outcome. Until the call is over
  * its storage must stay. */
 void rpc_call_start(struct rpc_call *call, const char *address, const struct rpc_body *body);
-/* Ends a call early: RPC_NOT_SENT or RPC_UNKNOWN. A reply that comes later is thrown away. When it returns the call is
- * over and its callback has returned (unless called from it). */
+/* Ends a call early: RPC_NOT_SENT or RPC_UNKNOWN, unless it is over already. A reply that comes later is thrown away. A
+ * call with a waiter or without anybody to tell is over when this returns. Not for a call whose callback may free it
+ * meanwhile. */
 void rpc_call_cancel(struct rpc_call *call);
 bool rpc_call_is_over(const struct rpc_call *call);
 /* Releases the reply. The call must be over (or never started). */
@@ -117,8 +123,8 @@ bool rpc_call_check(const struct rpc_call *call, struct err *err) ERR_WARN_UNUSE
 
 /* Init, start, wait and check in one; blocks until the deadline at most. `call` holds the reply; the caller deinits it
  * whatever the result. */
-bool rpc_call_run(struct rpc_client *client, const char *address, struct bdoc body, int64_t deadline_ms,
-                  struct rpc_call *call, struct err *err) ERR_WARN_UNUSED;
+bool rpc_call_run(struct rpc_call *call, struct rpc_client *client, const char *address, struct bdoc body,
+                  int64_t deadline_ms, struct err *err) ERR_WARN_UNUSED;
 
 struct rpc_client_stats {
     unsigned peers;

@@ -30,7 +30,8 @@ struct rpc_server_options {
     uint16_t port;                  /* 0: the system chooses; see rpc_server_port */
     unsigned max_conns;             /* 0: RPC_SERVER_MAX_CONNS */
     unsigned max_requests_per_conn; /* under way; beyond it reading stops; 0: RPC_SERVER_MAX_REQUESTS */
-    size_t max_bytes_per_conn;      /* of requests under way and replies unsent, likewise; 0: RPC_SERVER_MAX_BYTES */
+    size_t max_bytes_per_conn; /* of requests under way, likewise; with more than that in replies that are not taken the
+                                  connection is closed; 0: RPC_SERVER_MAX_BYTES */
     /* On nng's thread; must not block. The request is the handler's until it is replied to or dropped. */
     void (*handle)(void *arg, struct rpc_request *request);
     void *arg;
