@@ -27,7 +27,7 @@ struct filter_match {
 /* Compiles `query` (borrowed, as is `env`, which may be NULL, for as long as the filter is used) into `arena`.
  * Errors: 2 BadValue for unknown operators and malformed operands, 14 for operands of a wrong type, 9 FailedToParse,
  * 51091 bad regular expression, and what expr_compile says for $expr. The filter holds compiled regular expressions
- * outside the arena: filter_release them before the arena goes. */
+ * outside the arena goes with the arena. */
 bool filter_compile(struct arena *arena, struct bdoc query, const struct expr_env *env, struct filter **out,
                     struct err *err) ERR_WARN_UNUSED;
 /* Frees that earlier. Accepts NULL; not needed. */
