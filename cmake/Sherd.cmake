@@ -28,6 +28,11 @@ if(SHERD_SANITIZE)
   target_link_options(sherd_flags INTERFACE -fsanitize=${SHERD_SANITIZE})
 endif()
 
+if(SHERD_FUZZ) # coverage for the fuzzers, in every layer
+  target_compile_options(sherd_flags INTERFACE -fsanitize=fuzzer-no-link)
+  target_link_options(sherd_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
 # sherd_layer(NAME SOURCES a.c b.c USES base bson LIBRARIES PkgConfig::LMDB)
 # One folder of common/ as a static library. USES lists the layers it may include: nothing else is linked.
 function(sherd_layer name)
