@@ -35,27 +35,25 @@ void entry_add_command(struct buf *out, const uint8_t *command, size_t len)
     buf_append(out, command, len);
 }
 
-uint32_t entry_fragment_count(size_t command_len)
+/* Bytes of fragment `number` of a command that was cut in `count`; 0: there is no such fragment. */
+static size_t fragment_len(uint64_t command_bytes, uint32_t number, uint32_t count)
 {
-    return (uint32_t)((command_len + ENTRY_FRAGMENT_BYTES - 1) / ENTRY_FRAGMENT_BYTES);
+    uint64_t each = (command_bytes + count - 1) / count;
+    uint64_t from = number * each;
+    if (from >= command_bytes)
+        return 0;
+    return command_bytes - from < each ? (size_t)(command_bytes - from) : (size_t)each;
 }
 
-/* Bytes of fragment `number` of a command. */
-static size_t fragment_len(uint64_t command_bytes, uint32_t number)
+void entry_add_fragment(struct buf *out, const uint8_t *command, size_t command_len, uint32_t number, uint32_t count)
 {
-    uint64_t from = (uint64_t)number * ENTRY_FRAGMENT_BYTES;
-    uint64_t left = command_bytes - from;
-    return left < ENTRY_FRAGMENT_BYTES ? (size_t)left : ENTRY_FRAGMENT_BYTES;
-}
-
-void entry_add_fragment(struct buf *out, const uint8_t *command, size_t command_len, uint32_t number)
-{
-    uint32_t count = entry_fragment_count(command_len);
-    CHECK(number < count);
+    size_t each = (command_len + count - 1) / count;
+    size_t len = fragment_len(command_len, number, count);
+    CHECK(number < count && len > 0 && len <= ENTRY_FRAGMENT_BYTES);
     buf_append_le32(out, number);
     buf_append_le32(out, count);
     buf_append_le64(out, command_len);
-    buf_append(out, command + (size_t)number * ENTRY_FRAGMENT_BYTES, fragment_len(command_len, number));
+    buf_append(out, command + number * each, len);
 }
 
 void entry_finish(struct buf *out, uint16_t count)
@@ -77,9 +75,8 @@ static bool parse_fragment(struct entry *entry, struct err *err)
     entry->payload_len -= ENTRY_FRAGMENT_HEADER_BYTES;
     if (entry->command_bytes == 0 || entry->command_bytes > REPLICA_COMMAND_MAX_BYTES)
         return err_set(err, ERR_InvalidLength, "a fragment of a command of impossible size");
-    if (entry->fragment_count != entry_fragment_count((size_t)entry->command_bytes) ||
-        entry->fragment_number >= entry->fragment_count ||
-        entry->payload_len != fragment_len(entry->command_bytes, entry->fragment_number))
+    if (entry->fragment_number >= entry->fragment_count || entry->payload_len == 0 ||
+        entry->payload_len != fragment_len(entry->command_bytes, entry->fragment_number, entry->fragment_count))
         return err_set(err, ERR_InvalidLength, "a fragment whose number or size is wrong");
     return true;
 }

@@ -11,8 +11,8 @@
  *   24  u64  sequence: counts the entries of the origin
  *   32  payload: of kind 1: per command u32 length and the bytes;
  *       of kind 2: u32 fragment number, u32 number of fragments, u64 bytes of the whole command, then the bytes.
- * The fragments of a command follow each other in the log without anything between them; all but the last are
- * ENTRY_FRAGMENT_BYTES long. The last one executes it. */
+ * The fragments of a command follow each other in the log without anything between them; all but the last have the same
+ * length, whole command / number of fragments, rounded up. The last one executes it. */
 #ifndef SHERD_REPLICATION_ENTRY_H
 #define SHERD_REPLICATION_ENTRY_H
 
@@ -53,12 +53,10 @@ struct entry {
 /* Starts an entry of `kind` in an empty buffer; entry_finish writes count and sizes. */
 void entry_begin(struct buf *out, enum entry_kind kind, uint64_t term, uint64_t origin, uint64_t sequence);
 void entry_add_command(struct buf *out, const uint8_t *command, size_t len);
-void entry_add_fragment(struct buf *out, const uint8_t *command, size_t command_len, uint32_t number);
+/* Fragment `number` (from 0) of `count`. */
+void entry_add_fragment(struct buf *out, const uint8_t *command, size_t command_len, uint32_t number, uint32_t count);
 /* Pads. `count` is the number of commands added (1 for a fragment). */
 void entry_finish(struct buf *out, uint16_t count);
-/* Fragments of a command of this size; 1 when it isn't cut. */
-uint32_t entry_fragment_count(size_t command_len);
-
 /* Checks every length. False: the bytes are not an entry of this version; `err` says what is wrong. */
 bool entry_parse(const uint8_t *data, size_t len, struct entry *entry, struct err *err) ERR_WARN_UNUSED;
 /* Walks the commands of an ENTRY_COMMANDS entry: `offset` starts at 0. False after the last. */

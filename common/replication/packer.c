@@ -65,26 +65,33 @@ void proposal_list_finish(struct proposal_list *list, enum replica_outcome outco
     }
 }
 
+static size_t fragment_bytes(const struct packer *packer)
+{
+    return packer->fragment_bytes == 0 ? ENTRY_FRAGMENT_BYTES : packer->fragment_bytes;
+}
+
 size_t packer_next_bytes(const struct packer *packer)
 {
     size_t bytes = 0, commands = 0;
     for (const struct proposal *p = packer->pending.head; p != NULL; p = p->next) {
-        if (commands > 0 && (bytes + p->len > PACKER_ENTRY_BYTES || commands == PACKER_ENTRY_COMMANDS))
+        if (commands > 0 && (bytes + p->len > PACKER_ENTRY_BYTES || p->len > fragment_bytes(packer) ||
+                             commands == PACKER_ENTRY_COMMANDS))
             break;
         bytes += p->len;
         commands++;
     }
-    return bytes < ENTRY_FRAGMENT_BYTES ? bytes : ENTRY_FRAGMENT_BYTES;
+    return bytes < fragment_bytes(packer) ? bytes : fragment_bytes(packer);
 }
 
 static void next_fragment(struct packer *packer, uint64_t term, struct buf *out, struct proposal_list *logged)
 {
     struct proposal *head = packer->pending.head;
+    uint32_t count = (uint32_t)((head->len + fragment_bytes(packer) - 1) / fragment_bytes(packer));
     entry_begin(out, ENTRY_FRAGMENT, term, packer->origin, ++packer->sequence);
-    entry_add_fragment(out, head->command, head->len, packer->fragments_sent);
+    entry_add_fragment(out, head->command, head->len, packer->fragments_sent, count);
     entry_finish(out, 1);
     packer->fragments_sent++;
-    if (packer->fragments_sent < entry_fragment_count(head->len))
+    if (packer->fragments_sent < count)
         return;
     packer->fragments_sent = 0;
     proposal_list_push(logged, proposal_list_pop(&packer->pending));
@@ -93,7 +100,7 @@ static void next_fragment(struct packer *packer, uint64_t term, struct buf *out,
 void packer_next(struct packer *packer, uint64_t term, struct buf *out, struct proposal_list *logged)
 {
     CHECK(packer->pending.head != NULL);
-    if (packer->pending.head->len > ENTRY_FRAGMENT_BYTES) {
+    if (packer->pending.head->len > fragment_bytes(packer)) {
         next_fragment(packer, term, out, logged);
         return;
     }
@@ -103,7 +110,7 @@ void packer_next(struct packer *packer, uint64_t term, struct buf *out, struct p
     buf_reserve(out, packer_next_bytes(packer) + PACKER_ENTRY_COMMANDS * sizeof(uint32_t));
     while (packer->pending.head != NULL && count < PACKER_ENTRY_COMMANDS) {
         size_t len = packer->pending.head->len;
-        if (count > 0 && bytes + len > PACKER_ENTRY_BYTES)
+        if (count > 0 && (bytes + len > PACKER_ENTRY_BYTES || len > fragment_bytes(packer)))
             break;
         struct proposal *proposal = proposal_list_pop(&packer->pending);
         entry_add_command(out, proposal->command, len);

@@ -32,6 +32,7 @@ struct proposal_list {
 struct packer {
     struct proposal_list pending;
     uint32_t fragments_sent; /* of pending.head; 0 unless it is being cut */
+    size_t fragment_bytes;   /* a longer command is cut; 0: ENTRY_FRAGMENT_BYTES */
     uint64_t origin;         /* of this run, in every entry */
     uint64_t sequence;       /* of the last entry built */
 };

@@ -11,7 +11,7 @@
 
 enum {
     HASH_FSM_REGISTERS = 64,
-    HASH_FSM_IDS = 1 << 16,
+    HASH_FSM_IDS = 1 << 12,
 };
 
 /* What a checkpoint keeps. */

@@ -33,7 +33,8 @@ static void append_fragment(struct applier *applier, uint64_t index, uint64_t id
     struct buf bytes = BUF_INIT;
     uint8_t *command = hash_fsm_command(id, len);
     entry_begin(&bytes, ENTRY_FRAGMENT, 1, 1, 1000 * id + number);
-    entry_add_fragment(&bytes, command, len, number);
+    uint32_t count = (uint32_t)((len + ENTRY_FRAGMENT_BYTES - 1) / ENTRY_FRAGMENT_BYTES);
+    entry_add_fragment(&bytes, command, len, number, count);
     entry_finish(&bytes, 1);
     assert_true(add(applier, index, bytes.data, bytes.len, NULL));
     buf_deinit(&bytes);
