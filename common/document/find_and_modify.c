@@ -73,17 +73,12 @@ enum command_status find_and_modify_run(struct command_ctx *ctx, struct err *err
     struct modify_request request = {0};
     struct statement statement = {0};
     struct bval hint = BVAL_MISSING;
-    struct write_op *op = arena_alloc(&ctx->arena, sizeof *op);
-    op->ctx = ctx;
-    op->engine = document_engine_of(ctx);
-    op->ordered = true;
+    struct write_op *op = write_op_new(ctx);
     op->is_modify = true;
-    if (!parse(op, &request, &statement, &hint, err) || !check(&request, err))
-        return COMMAND_ERROR;
-    if (!request.remove && !store_check_space(document_engine_store(op->engine), err))
-        return COMMAND_ERROR;
-    if (!check_fields(op, statement.filter, err)) {
-        filter_release(op->modify_filter);
+    if (!parse(op, &request, &statement, &hint, err) || !check(&request, err) ||
+        (!request.remove && !store_check_space(document_engine_store(op->engine), err)) ||
+        !check_fields(op, statement.filter, err)) {
+        write_op_free(op);
         return COMMAND_ERROR;
     }
     op->is_delete = request.remove;

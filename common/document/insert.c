@@ -12,6 +12,7 @@
 #include "storage/store.h"
 #include "update/update.h"
 
+#include <stdalign.h>
 #include <string.h>
 
 enum {
@@ -38,7 +39,7 @@ void insert_header_decode(struct codec_reader *reader, struct insert_header *out
     out->count = codec_read_u32(reader);
 }
 
-/* An insert under way; in the request's arena. One thread at a time: a worker, or the completion of its proposal. */
+/* An insert under way. One thread at a time: a worker, or the completion of its proposal. */
 struct insert_op {
     struct command_ctx *ctx;
     struct document_engine *engine;
@@ -61,6 +62,7 @@ static void finish(struct insert_op *op, const struct err *err)
     if (err == NULL)
         write_result_append(&op->result, &ctx->reply);
     write_result_deinit(&op->result);
+    mem_free(op);
     command_finish(ctx, err);
 }
 
@@ -194,11 +196,13 @@ static bool parse(struct insert_op *op, struct err *err)
 
 enum command_status insert_run(struct command_ctx *ctx, struct err *err)
 {
-    struct insert_op *op = arena_alloc(&ctx->arena, sizeof *op);
+    struct insert_op *op = mem_alloc_aligned(1, sizeof *op, alignof(struct insert_op));
     op->ctx = ctx;
     op->engine = document_engine_of(ctx);
-    if (!parse(op, err))
+    if (!parse(op, err)) {
+        mem_free(op);
         return COMMAND_ERROR;
+    }
     batch_iter_init(&op->iter, &op->batch);
     random_uuid(op->uuid);
     write_result_init(&op->result, false);

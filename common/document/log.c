@@ -4,6 +4,8 @@
 #include "base/mem.h"
 #include "base/thread.h"
 
+#include <bson/bson.h>
+
 #include <string.h>
 
 enum {
@@ -11,6 +13,16 @@ enum {
     RESULT_ERR = 1,
     RESULT_ERR_HEADER = 1 + 4 + 4 + 4, /* tag, code, length of the message, length of the details */
 };
+
+bool document_busy_set(struct err *err, const char *why)
+{
+    bson_t details = BSON_INITIALIZER;
+    BSON_APPEND_BOOL(&details, "notExecuted", true);
+    err_set(err, ERR_LockBusy, "%s; nothing was executed", why);
+    err_set_details(err, bson_get_data(&details), details.len);
+    bson_destroy(&details);
+    return false;
+}
 
 void document_result_encode_ok_header(struct buf *out)
 {

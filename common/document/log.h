@@ -70,6 +70,9 @@ struct document_log {
 bool document_log_wait(const struct document_log *log, uint8_t *command, size_t len, int64_t deadline_ms,
                        struct buf *result, struct err *err) ERR_WARN_UNUSED;
 
+/* ERR_LockBusy with details {notExecuted: true}: the router waits and sends the same again. Returns false. */
+bool document_busy_set(struct err *err, const char *why);
+
 /* What an applier's outcome looks like in the log's result bytes: written by whoever calls appliers, read by whoever
  * completes a proposal. `parse` borrows from `data`; false when the bytes are not such a result. */
 void document_result_encode_err(struct buf *out, const struct err *err);

@@ -4,15 +4,6 @@
 #include "document/write_op.h"
 #include "storage/store.h"
 
-static struct write_op *op_new(struct command_ctx *ctx)
-{
-    struct write_op *op = arena_alloc(&ctx->arena, sizeof *op);
-    op->ctx = ctx;
-    op->engine = document_engine_of(ctx);
-    op->ordered = true;
-    return op;
-}
-
 static bool parse_common(struct write_op *op, const char *const *known, const char *field, struct err *err)
 {
     struct command_ctx *ctx = op->ctx;
@@ -25,20 +16,26 @@ enum command_status update_run(struct command_ctx *ctx, struct err *err)
 {
     static const char *const known[] = {"update", "updates", "ordered", "bypassDocumentValidation",
                                         "let",    "comment", NULL};
-    struct write_op *op = op_new(ctx);
+    struct write_op *op = write_op_new(ctx);
     if (!parse_common(op, known, "updates", err) || !store_check_space(document_engine_store(op->engine), err))
-        return COMMAND_ERROR;
+        goto failed;
     write_op_start(op);
     return COMMAND_PARKED;
+failed:
+    write_op_free(op);
+    return COMMAND_ERROR;
 }
 
 enum command_status delete_run(struct command_ctx *ctx, struct err *err)
 {
     static const char *const known[] = {"delete", "deletes", "ordered", "let", "comment", NULL};
-    struct write_op *op = op_new(ctx);
+    struct write_op *op = write_op_new(ctx);
     op->is_delete = true;
     if (!parse_common(op, known, "deletes", err))
-        return COMMAND_ERROR;
+        goto failed;
     write_op_start(op);
     return COMMAND_PARKED;
+failed:
+    write_op_free(op);
+    return COMMAND_ERROR;
 }

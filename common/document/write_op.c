@@ -2,9 +2,11 @@
 
 #include "base/clock.h"
 #include "base/map.h"
+#include "base/mem.h"
 #include "base/random.h"
 #include "storage/store.h"
 
+#include <stdalign.h>
 #include <string.h>
 
 static void step(void *arg);
@@ -70,7 +72,7 @@ static void finish(struct write_op *op, const struct err *err)
     else if (err == NULL)
         write_result_append(&op->result, &ctx->reply);
     write_result_deinit(&op->result);
-    filter_release(op->modify_filter);
+    write_op_free(op);
     command_finish(ctx, err);
 }
 
@@ -484,6 +486,21 @@ static void step(void *arg)
         if (!fail_statement(op, &err))
             return;
     }
+}
+
+struct write_op *write_op_new(struct command_ctx *ctx)
+{
+    struct write_op *op = mem_alloc_aligned(1, sizeof *op, alignof(struct write_op));
+    op->ctx = ctx;
+    op->engine = document_engine_of(ctx);
+    op->ordered = true;
+    return op;
+}
+
+void write_op_free(struct write_op *op)
+{
+    filter_release(op->modify_filter);
+    mem_free(op);
 }
 
 static void init(struct write_op *op)

@@ -81,6 +81,10 @@ struct write_op {
     struct document_claim_waiter waiter;
 };
 
+/* Ordered, everything else zero. */
+struct write_op *write_op_new(struct command_ctx *ctx);
+/* For one that was not started. */
+void write_op_free(struct write_op *op);
 /* Runs on from where the operation is; ends in command_finish sooner or later. */
 void write_op_start(struct write_op *op);
 /* findAndModify: the one statement, parsed by the caller. */
