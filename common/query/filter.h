@@ -43,6 +43,10 @@ bool filter_eval(const struct filter *filter, struct bdoc doc, struct filter_mat
  * element). */
 bool filter_matches_value(const struct filter *filter, const char *name, const struct bval *value);
 
+/* {$gt: 5}: a document whose first name is an operator (a DBRef is none). Such a value is a condition, any other a
+ * constant. */
+bool filter_is_condition(const struct bval *value);
+
 /* No predicate: every document matches. */
 bool filter_is_empty(const struct filter *filter);
 /* No document can match ($alwaysFalse, $in: []). */

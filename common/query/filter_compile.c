@@ -50,7 +50,7 @@ void filter_nodes_add(struct arena *arena, struct filter_nodes *nodes, struct fi
     nodes->items[nodes->count++] = node;
 }
 
-bool filter_is_operator_document(const struct bval *value)
+bool filter_is_condition(const struct bval *value)
 {
     if (value->type != BT_DOCUMENT)
         return false;
@@ -108,7 +108,7 @@ struct filter_node *filter_regex_new(struct filter_compiler *c, const char *path
 /* {path: value}. */
 static bool compile_field(struct filter_compiler *c, const struct belem *elem, struct filter_nodes *out)
 {
-    if (filter_is_operator_document(&elem->val))
+    if (filter_is_condition(&elem->val))
         return filter_compile_operators(c, elem->key, bval_doc(&elem->val), out);
     struct filter_node *node;
     if (elem->val.type == BT_REGEX) {

@@ -76,7 +76,7 @@ static void order_members(struct filter_members *in)
 static bool add_member(struct operators *o, const char *name, const struct belem *item, struct filter_node *node)
 {
     struct filter_members *in = &node->in;
-    if (filter_is_operator_document(&item->val))
+    if (filter_is_condition(&item->val))
         return err_set(o->c->err, ERR_BadValue, "cannot nest $ under %s", name);
     if (item->val.type == BT_UNDEFINED)
         return err_set(o->c->err, ERR_BadValue, "InMatchExpression equality cannot be undefined");
@@ -197,7 +197,7 @@ static bool elem_is_value(struct bdoc doc)
     struct bval wrapped = bval_from_doc(doc);
     struct biter iter;
     struct belem first;
-    if (!filter_is_operator_document(&wrapped))
+    if (!filter_is_condition(&wrapped))
         return false;
     biter_init(&iter, doc);
     if (!biter_next(&iter, &first))
@@ -249,7 +249,7 @@ static struct filter_node *all_member(struct operators *o, const struct bval *va
         }
         return elem_match_node(o, &arg);
     }
-    if (filter_is_operator_document(val)) {
+    if (filter_is_condition(val)) {
         err_set(o->c->err, ERR_BadValue, "no $ expressions in $all");
         return NULL;
     }

@@ -118,8 +118,6 @@ struct filter_node *filter_regex_new(struct filter_compiler *c, const char *path
                                      const char *flags);
 struct filter_node *filter_compare_new(struct filter_compiler *c, enum filter_op op, const char *path,
                                        const struct bval *value);
-/* True for a document whose first name begins with `$` and that is no DBRef. */
-bool filter_is_operator_document(const struct bval *value);
 /* The operators whose operand is not a plain constant. */
 bool filter_compile_type(struct filter_compiler *c, const char *path, const struct bval *arg, struct filter_nodes *out);
 bool filter_compile_mod(struct filter_compiler *c, const char *path, const struct bval *arg, struct filter_nodes *out);

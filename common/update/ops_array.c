@@ -1,0 +1,346 @@
+/* Operators on arrays: $push, $addToSet, $pull, $pullAll, $pop. */
+#include "bson/compare.h"
+#include "bson/keyenc.h"
+#include "bson/path.h"
+#include "update/update_tree.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct items {
+    struct bval *vals;
+    size_t count;
+};
+
+static struct items items_of(struct arena *arena, const struct bval *array, size_t extra)
+{
+    struct items items = {0};
+    struct biter iter;
+    struct belem elem;
+    size_t count = array->type == BT_ARRAY ? bdoc_count(bval_doc(array)) : 0;
+    items.vals = arena_alloc(arena, (count + extra + 1) * sizeof *items.vals);
+    if (count == 0)
+        return items;
+    biter_init(&iter, bval_doc(array));
+    while (biter_next(&iter, &elem))
+        items.vals[items.count++] = elem.val;
+    return items;
+}
+
+static void set_items(struct applier *a, const struct items *items, size_t from, size_t to, struct outcome *out)
+{
+    struct buf buf = BUF_INIT;
+    size_t start = write_begin(&buf);
+    for (size_t i = from; i < to; i++)
+        write_item(&buf, (uint32_t)(i - from), &items->vals[i]);
+    write_end(&buf, start);
+    *out = (struct outcome){.kind = OUTCOME_SET, .value = make_doc(&a->scratch, &buf, BT_ARRAY)};
+}
+
+static bool whole_number(const struct bval *val, int64_t *out)
+{
+    double number;
+    if (!bval_is_number(val))
+        return false;
+    return bval_to_i64(val, out) || (bval_to_f64(val, &number) && number == (double)(*out = (int64_t)number));
+}
+
+static void take_items(struct update_compiler *c, struct push_options *push, const struct bval *array)
+{
+    struct items items = items_of(c->arena, array, 0);
+    push->items = items.vals;
+    push->item_count = (uint32_t)items.count;
+}
+
+static bool compile_push_sort(struct update_compiler *c, struct push_options *push, const struct bval *arg)
+{
+    int64_t direction;
+    push->has_sort = true;
+    if (bval_is_number(arg)) {
+        if (!whole_number(arg, &direction) || (direction != 1 && direction != -1))
+            return err_set(c->err, ERR_BadValue, "The $sort element value must be either 1 or -1");
+        push->sort_whole = true;
+        push->whole_direction = (int)direction;
+        return true;
+    }
+    if (arg->type != BT_DOCUMENT)
+        return err_set(c->err, ERR_BadValue,
+                       "The $sort is invalid: use 1/-1 to sort the whole element, or {field:1/-1} to "
+                       "sort embedded fields");
+    if (bdoc_is_empty(bval_doc(arg)))
+        return err_set(c->err, ERR_BadValue, "The $sort pattern is empty when it should be a set of fields.");
+    if (!sort_spec_compile(c->arena, bval_doc(arg), &push->sort_spec, c->err)) {
+        if (c->err != NULL)
+            c->err->code = ERR_BadValue;
+        return false;
+    }
+    return true;
+}
+
+static bool compile_push_clause(struct update_compiler *c, struct push_options *push, const struct belem *elem)
+{
+    if (strcmp(elem->key, "$each") == 0)
+        return true;
+    if (strcmp(elem->key, "$slice") == 0) {
+        if (!whole_number(&elem->val, &push->slice))
+            return err_set(c->err, ERR_BadValue, "The value for $slice must be an integer value but was given type: %s",
+                           bval_type_name(elem->val.type));
+        push->has_slice = true;
+        return true;
+    }
+    if (strcmp(elem->key, "$position") == 0) {
+        if (!whole_number(&elem->val, &push->position))
+            return err_set(c->err, ERR_BadValue, "The value for $position must be an integer value, not of type: %s",
+                           bval_type_name(elem->val.type));
+        push->has_position = true;
+        return true;
+    }
+    if (strcmp(elem->key, "$sort") == 0)
+        return compile_push_sort(c, push, &elem->val);
+    return err_set(c->err, ERR_BadValue, "Unrecognized clause in $push: %s", elem->key);
+}
+
+static bool compile_push(struct update_compiler *c, struct update_op *op)
+{
+    struct bval each;
+    struct biter iter;
+    struct belem elem;
+    op->push = arena_alloc(c->arena, sizeof *op->push);
+    bool clauses = op->arg.type == BT_DOCUMENT && bdoc_find(bval_doc(&op->arg), "$each", &each);
+    if (!clauses) {
+        op->push->items = &op->arg;
+        op->push->item_count = 1;
+        return true;
+    }
+    if (each.type != BT_ARRAY)
+        return err_set(c->err, ERR_BadValue, "The argument to $each in $push must be an array but it was of type: %s",
+                       bval_type_name(each.type));
+    take_items(c, op->push, &each);
+    biter_init(&iter, bval_doc(&op->arg));
+    while (biter_next(&iter, &elem))
+        if (!compile_push_clause(c, op->push, &elem))
+            return false;
+    return true;
+}
+
+struct sort_entry {
+    struct bval val;
+    struct buf key;
+    size_t place;
+    int direction;
+};
+
+static int compare_entries(const void *a, const void *b)
+{
+    const struct sort_entry *x = a;
+    const struct sort_entry *y = b;
+    int order = x->direction != 0 ? bval_compare(&x->val, &y->val) * x->direction
+                                  : keyenc_compare(x->key.data, x->key.len, y->key.data, y->key.len);
+    return order != 0 ? order : (x->place > y->place) - (x->place < y->place);
+}
+
+/* Keys are the fields' values as they stand: an array is compared as a whole here. */
+static void push_key(const struct sort_spec *spec, const struct bval *val, struct buf *key)
+{
+    for (uint32_t i = 0; i < spec->field_count; i++) {
+        struct bval field = BVAL_MISSING;
+        if (val->type == BT_DOCUMENT)
+            path_get_str(bval_doc(val), spec->fields[i].path, &field);
+        keyenc_append(key, &field, spec->fields[i].descending);
+    }
+}
+
+static void sort_items(struct applier *a, const struct push_options *push, struct items *items)
+{
+    struct sort_entry *entries = arena_alloc(&a->scratch, (items->count + 1) * sizeof *entries);
+    for (size_t i = 0; i < items->count; i++) {
+        entries[i] = (struct sort_entry){.val = items->vals[i], .place = i, .direction = push->whole_direction};
+        if (!push->sort_whole)
+            push_key(push->sort_spec, &items->vals[i], &entries[i].key);
+    }
+    qsort(entries, items->count, sizeof *entries, compare_entries);
+    for (size_t i = 0; i < items->count; i++) {
+        items->vals[i] = entries[i].val;
+        buf_deinit(&entries[i].key);
+    }
+}
+
+static void insert_items(const struct push_options *push, struct items *items)
+{
+    size_t at = items->count;
+    if (push->has_position && push->position >= 0 && (uint64_t)push->position < items->count)
+        at = (size_t)push->position;
+    if (push->has_position && push->position < 0)
+        at = (uint64_t)-push->position < items->count ? items->count - (size_t)-push->position : 0;
+    memmove(items->vals + at + push->item_count, items->vals + at, (items->count - at) * sizeof *items->vals);
+    if (push->item_count > 0)
+        memcpy(items->vals + at, push->items, push->item_count * sizeof *items->vals);
+    items->count += push->item_count;
+}
+
+static bool apply_push(struct applier *a, const struct update_op *op, const struct bval *existing, struct outcome *out)
+{
+    const struct push_options *push = op->push;
+    if (existing->type != BT_EOO && existing->type != BT_ARRAY)
+        return err_set(a->err, ERR_BadValue, "The field '%s' must be an array but is of type %s in document {%s}",
+                       op->path, bval_type_name(existing->type), update_id_text(a));
+    struct items items = items_of(&a->scratch, existing, push->item_count);
+    insert_items(push, &items);
+    if (push->has_sort)
+        sort_items(a, push, &items);
+    size_t from = 0;
+    size_t to = items.count;
+    if (push->has_slice && push->slice >= 0 && (uint64_t)push->slice < items.count)
+        to = (size_t)push->slice;
+    if (push->has_slice && push->slice < 0 && (uint64_t)-push->slice < items.count)
+        from = items.count - (size_t)-push->slice;
+    set_items(a, &items, from, to, out);
+    return true;
+}
+
+static bool compile_add_to_set(struct update_compiler *c, struct update_op *op)
+{
+    struct biter iter;
+    struct belem first;
+    op->push = arena_alloc(c->arena, sizeof *op->push);
+    op->push->items = &op->arg;
+    op->push->item_count = 1;
+    if (op->arg.type != BT_DOCUMENT)
+        return true;
+    biter_init(&iter, bval_doc(&op->arg));
+    if (!biter_next(&iter, &first) || strcmp(first.key, "$each") != 0)
+        return true;
+    if (first.val.type != BT_ARRAY)
+        return err_set(c->err, ERR_TypeMismatch,
+                       "The argument to $each in $addToSet must be an array but it was of type %s",
+                       bval_type_name(first.val.type));
+    take_items(c, op->push, &first.val);
+    if (biter_next(&iter, &first))
+        return err_set(c->err, ERR_BadValue, "Found unexpected fields after $each in $addToSet: %s", first.key);
+    return true;
+}
+
+static bool contains(const struct items *items, const struct bval *val)
+{
+    for (size_t i = 0; i < items->count; i++)
+        if (bval_equal(&items->vals[i], val))
+            return true;
+    return false;
+}
+
+static bool apply_add_to_set(struct applier *a, const struct update_op *op, const struct bval *existing,
+                             struct outcome *out)
+{
+    if (existing->type != BT_EOO && existing->type != BT_ARRAY)
+        return err_set(a->err, ERR_BadValue,
+                       "Cannot apply $addToSet to non-array field. Field named '%s' has non-array type %s", op->path,
+                       bval_type_name(existing->type));
+    struct items items = items_of(&a->scratch, existing, op->push->item_count);
+    size_t old_count = items.count;
+    for (uint32_t i = 0; i < op->push->item_count; i++)
+        if (!contains(&items, &op->push->items[i]))
+            items.vals[items.count++] = op->push->items[i];
+    if (items.count > old_count || existing->type == BT_EOO)
+        set_items(a, &items, 0, items.count, out);
+    return true;
+}
+
+/* The condition is compiled as a filter on the element under the empty name, or on the element as a document. */
+static bool compile_pull(struct update_compiler *c, struct update_op *op)
+{
+    bool by_value = op->arg.type == BT_REGEX || filter_is_condition(&op->arg);
+    if (!by_value && op->arg.type != BT_DOCUMENT)
+        return true;
+    struct bdoc query;
+    if (by_value) {
+        struct buf buf = BUF_INIT;
+        size_t start = write_begin(&buf);
+        write_value(&buf, "", 0, &op->arg);
+        write_end(&buf, start);
+        struct bval doc = make_doc(c->arena, &buf, BT_DOCUMENT);
+        query = bval_doc(&doc);
+    } else {
+        query = bval_doc(&op->arg);
+    }
+    op->filter_by_value = by_value;
+    if (!filter_compile(c->arena, query, c->options->env, &op->filter, c->err))
+        return false;
+    c->update->deterministic = c->update->deterministic && filter_is_deterministic(op->filter);
+    return true;
+}
+
+static bool pulls(const struct update_op *op, const struct bval *val)
+{
+    if (op->filter == NULL)
+        return bval_equal(&op->arg, val);
+    if (op->filter_by_value)
+        return filter_matches_value(op->filter, "", val);
+    return val->type == BT_DOCUMENT && filter_matches(op->filter, bval_doc(val));
+}
+
+static bool apply_pull(struct applier *a, const struct update_op *op, const struct bval *existing, struct outcome *out)
+{
+    if (existing->type == BT_EOO)
+        return true;
+    if (existing->type != BT_ARRAY)
+        return err_set(a->err, ERR_BadValue, "Cannot apply %s to a non-array value", op->operator_of->name);
+    struct items items = items_of(&a->scratch, existing, 0);
+    struct items unwanted = {0};
+    if (op->push != NULL)
+        unwanted = (struct items){op->push->items, op->push->item_count};
+    size_t kept = 0;
+    for (size_t i = 0; i < items.count; i++) {
+        bool gone = op->push != NULL ? contains(&unwanted, &items.vals[i]) : pulls(op, &items.vals[i]);
+        if (!gone)
+            items.vals[kept++] = items.vals[i];
+    }
+    if (kept < items.count)
+        set_items(a, &items, 0, kept, out);
+    return true;
+}
+
+static bool compile_pull_all(struct update_compiler *c, struct update_op *op)
+{
+    if (op->arg.type != BT_ARRAY)
+        return err_set(c->err, ERR_BadValue, "$pullAll requires an array argument but was given a %s",
+                       bval_type_name(op->arg.type));
+    op->push = arena_alloc(c->arena, sizeof *op->push);
+    take_items(c, op->push, &op->arg);
+    return true;
+}
+
+static bool compile_pop(struct update_compiler *c, struct update_op *op)
+{
+    int64_t direction;
+    if (!bval_is_number(&op->arg))
+        return err_set(c->err, ERR_FailedToParse, "Expected a number in: %s: %s", op->path,
+                       bval_type_name(op->arg.type));
+    if (!bval_to_i64(&op->arg, &direction) || (direction != 1 && direction != -1))
+        return err_set(c->err, ERR_FailedToParse, "$pop expects 1 or -1 (field '%s')", op->path);
+    return true;
+}
+
+static bool apply_pop(struct applier *a, const struct update_op *op, const struct bval *existing, struct outcome *out)
+{
+    int64_t direction = 1;
+    if (existing->type == BT_EOO)
+        return true;
+    if (existing->type != BT_ARRAY)
+        return err_set(a->err, ERR_TypeMismatch, "Path '%s' contains an element of non-array type '%s'", op->path,
+                       bval_type_name(existing->type));
+    struct items items = items_of(&a->scratch, existing, 0);
+    if (items.count == 0)
+        return true;
+    bval_to_i64(&op->arg, &direction);
+    set_items(a, &items, direction < 0 ? 1 : 0, direction < 0 ? items.count : items.count - 1, out);
+    return true;
+}
+
+const struct update_operator update_operators_array[] = {
+    {"$push", compile_push, apply_push, CREATES_ALWAYS},
+    {"$addToSet", compile_add_to_set, apply_add_to_set, CREATES_ALWAYS},
+    {"$pull", compile_pull, apply_pull, CREATES_NEVER},
+    {"$pullAll", compile_pull_all, apply_pull, CREATES_NEVER},
+    {"$pop", compile_pop, apply_pop, CREATES_NEVER},
+    {NULL, NULL, NULL, CREATES_NEVER},
+};
