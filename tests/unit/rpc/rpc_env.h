@@ -1,6 +1,6 @@
 /* What the rpc tests share: a server whose handler answers on a pool, and raw sockets that misbehave. */
-#ifndef SHERD_TESTS_UNIT_RPC_ENV_H
-#define SHERD_TESTS_UNIT_RPC_ENV_H
+#ifndef SHERD_TESTS_UNIT_RPC_RPC_ENV_H
+#define SHERD_TESTS_UNIT_RPC_RPC_ENV_H
 
 #include "tests/unit/cmocka_all.h"
 
