@@ -1,0 +1,169 @@
+#include "routerd/cursors.h"
+
+#include "base/clock.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/random.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+struct cursor_table {
+    struct router *router;
+    pthread_mutex_t lock; /* guards `cursors` and the marked fields of each */
+    struct map cursors;   /* id (8 bytes) -> struct router_cursor * */
+};
+
+struct cursor_table *cursor_table_new(struct router *router)
+{
+    struct cursor_table *table = mem_alloc(sizeof *table);
+    table->router = router;
+    pthread_mutex_init(&table->lock, NULL);
+    return table;
+}
+
+static void cursor_release(struct router_cursor *cursor)
+{
+    pipeline_run_free(cursor->run);
+    pipeline_release(cursor->pipeline);
+    remote_set_unref(cursor->set);
+    arena_deinit(&cursor->arena);
+    mem_free(cursor);
+}
+
+void cursor_table_free(struct cursor_table *table)
+{
+    if (!table)
+        return;
+    for (struct map_entry *e = map_next(&table->cursors, NULL); e; e = map_next(&table->cursors, e)) {
+        struct router_cursor *cursor = e->value;
+        merge_abandon(cursor->merge);
+        cursor_release(cursor);
+    }
+    map_deinit(&table->cursors);
+    pthread_mutex_destroy(&table->lock);
+    mem_free(table);
+}
+
+struct router_cursor *router_cursor_new(const char *ns)
+{
+    struct router_cursor *cursor = mem_alloc(sizeof *cursor);
+    snprintf(cursor->ns, sizeof cursor->ns, "%s", ns);
+    arena_init(&cursor->arena);
+    cursor->limit = -1;
+    return cursor;
+}
+
+void router_cursor_close(struct router *router, struct router_cursor *cursor)
+{
+    if (!cursor)
+        return;
+    if (cursor->set && cursor->shard_id != 0) {
+        char db[COMMAND_NS_MAX + 1];
+        const char *dot = strchr(cursor->ns, '.');
+        snprintf(db, sizeof db, "%.*s", (int)(dot - cursor->ns), cursor->ns);
+        merge_kill_cursor(router, cursor->set, cursor->member, db, dot + 1, cursor->shard_id);
+    }
+    merge_close(cursor->merge);
+    cursor_release(cursor);
+}
+
+bool cursor_table_add(struct cursor_table *table, struct router_cursor *cursor, struct err *err)
+{
+    cursor->busy = true;
+    pthread_mutex_lock(&table->lock);
+    bool full = table->cursors.count >= CURSORS_MAX;
+    if (!full) {
+        do
+            cursor->id = (int64_t)(random_u64() >> 1);
+        while (cursor->id == 0 || map_get(&table->cursors, &cursor->id, sizeof cursor->id));
+        map_put(&table->cursors, &cursor->id, sizeof cursor->id, cursor);
+    }
+    pthread_mutex_unlock(&table->lock);
+    return !full || err_set(err, ERR_ExceededMemoryLimit, "too many open cursors (%d)", CURSORS_MAX);
+}
+
+bool cursor_table_take(struct cursor_table *table, int64_t id, const char *ns, struct router_cursor **out,
+                       struct err *err)
+{
+    enum { CURSOR_IN_USE = 12051 };
+    bool ok = false;
+    pthread_mutex_lock(&table->lock);
+    struct router_cursor *cursor = map_get(&table->cursors, &id, sizeof id);
+    if (!cursor || cursor->killed) {
+        err_set(err, ERR_CursorNotFound, "cursor id %" PRId64 " not found", id);
+    } else if (strcmp(cursor->ns, ns) != 0) {
+        err_set(err, ERR_Unauthorized,
+                "Requested getMore on namespace '%s', but cursor belongs to a different namespace %s", ns, cursor->ns);
+    } else if (cursor->busy) {
+        err_set(err, CURSOR_IN_USE, "cursor id %" PRId64 " is already in use", id);
+    } else {
+        cursor->busy = true;
+        *out = cursor;
+        ok = true;
+    }
+    pthread_mutex_unlock(&table->lock);
+    return ok;
+}
+
+void cursor_table_give(struct cursor_table *table, struct router_cursor *cursor, bool done)
+{
+    pthread_mutex_lock(&table->lock);
+    bool close = done || cursor->killed;
+    cursor->busy = false;
+    cursor->used_ms = clock_now_ms();
+    if (close)
+        map_remove(&table->cursors, &cursor->id, sizeof cursor->id);
+    pthread_mutex_unlock(&table->lock);
+    if (close)
+        router_cursor_close(table->router, cursor);
+}
+
+bool cursor_table_kill(struct cursor_table *table, int64_t id, const char *ns)
+{
+    pthread_mutex_lock(&table->lock);
+    struct router_cursor *cursor = map_get(&table->cursors, &id, sizeof id);
+    if (cursor && (cursor->killed || strcmp(cursor->ns, ns) != 0))
+        cursor = NULL;
+    bool busy = cursor && cursor->busy;
+    if (cursor && busy)
+        cursor->killed = true;
+    else if (cursor)
+        map_remove(&table->cursors, &id, sizeof id);
+    pthread_mutex_unlock(&table->lock);
+    if (cursor && !busy)
+        router_cursor_close(table->router, cursor);
+    return cursor;
+}
+
+/* Takes one cursor out that nobody has used for too long; NULL when there is none. */
+static struct router_cursor *take_idle(struct cursor_table *table, int64_t now_ms)
+{
+    struct router_cursor *found = NULL;
+    pthread_mutex_lock(&table->lock);
+    for (struct map_entry *e = map_next(&table->cursors, NULL); e && !found; e = map_next(&table->cursors, e)) {
+        struct router_cursor *cursor = e->value;
+        if (!cursor->busy && !cursor->no_timeout && now_ms - cursor->used_ms > CURSORS_IDLE_MS)
+            found = cursor;
+    }
+    if (found)
+        map_remove(&table->cursors, &found->id, sizeof found->id);
+    pthread_mutex_unlock(&table->lock);
+    return found;
+}
+
+void cursor_table_sweep(struct cursor_table *table)
+{
+    int64_t now_ms = clock_now_ms();
+    for (struct router_cursor *idle = take_idle(table, now_ms); idle; idle = take_idle(table, now_ms))
+        router_cursor_close(table->router, idle);
+}
+
+unsigned cursor_table_count(struct cursor_table *table)
+{
+    pthread_mutex_lock(&table->lock);
+    unsigned count = (unsigned)table->cursors.count;
+    pthread_mutex_unlock(&table->lock);
+    return count;
+}

@@ -1,0 +1,68 @@
+/* The cursors that clients hold on this router. One over a single shard only translates ids; one over several merges
+ * their streams, runs what is left of a pipeline, and counts down skip and limit. Bounded in number, closed after
+ * CURSORS_IDLE_MS without a getMore. A cursor is used by one command at a time: taken out, given back. */
+#ifndef SHERD_ROUTERD_CURSORS_H
+#define SHERD_ROUTERD_CURSORS_H
+
+#include "aggregate/pipeline.h"
+#include "base/arena.h"
+#include "routerd/merge.h"
+
+struct cursor_table;
+
+enum {
+    CURSORS_MAX = 20000,
+    CURSORS_IDLE_MS = 10 * 60 * 1000,
+    CURSORS_BATCH_MAX_BYTES = 16 * 1024 * 1024 - 64 * 1024, /* of documents in one merged reply */
+    CURSORS_FIRST_BATCH = 101,
+};
+
+struct router_cursor {
+    int64_t id;                  /* as the client knows it */
+    char ns[COMMAND_NS_MAX + 1]; /* as replies show it */
+    /* Over one shard: */
+    struct remote_set *set;       /* NULL: over several */
+    char member[RPC_ADDRESS_MAX]; /* where it lives */
+    int64_t shard_id;             /* its id there */
+    /* Over several: */
+    struct merge *merge;
+    struct merge_fetch fetch;  /* of the command at work */
+    struct pipeline *pipeline; /* what the router still has to do; NULL: nothing */
+    struct pipeline_run *run;  /* over `merge` */
+    struct arena arena;        /* of the pipeline; lives as long as the cursor */
+    struct expr_env env;       /* of the pipeline */
+    int64_t skip;              /* documents still to leave out */
+    int64_t limit;             /* documents still to hand out; -1: no limit */
+    struct bdoc pending;       /* taken from the stream but too large for the last batch */
+    bool ended;                /* nothing left */
+
+    bool busy;       /* guarded by the table: a command uses it */
+    bool killed;     /* guarded by the table: close when given back */
+    bool no_timeout; /* noCursorTimeout */
+    int64_t used_ms; /* guarded by the table: last use */
+};
+
+struct cursor_table *cursor_table_new(struct router *router);
+/* Closes all without telling the shards. No command may be under way. */
+void cursor_table_free(struct cursor_table *table);
+
+/* A cursor on its own, not in the table yet. */
+struct router_cursor *router_cursor_new(const char *ns);
+/* Closes it on the shards too. Accepts NULL. */
+void router_cursor_close(struct router *router, struct router_cursor *cursor);
+
+/* Puts a new cursor into the table, busy, and gives it an id. ERR_ExceededMemoryLimit when there are too many. */
+bool cursor_table_add(struct cursor_table *table, struct router_cursor *cursor, struct err *err) ERR_WARN_UNUSED;
+/* The cursor, busy until given back. ERR_CursorNotFound; 12051 when another command uses it; ERR_Unauthorized when it
+ * belongs to another namespace. */
+bool cursor_table_take(struct cursor_table *table, int64_t id, const char *ns, struct router_cursor **out,
+                       struct err *err) ERR_WARN_UNUSED;
+/* Gives it back; `done` or killed in the meantime: it is closed. */
+void cursor_table_give(struct cursor_table *table, struct router_cursor *cursor, bool done);
+/* True when there was one. */
+bool cursor_table_kill(struct cursor_table *table, int64_t id, const char *ns);
+/* Closes idle cursors; called about once a second. */
+void cursor_table_sweep(struct cursor_table *table);
+unsigned cursor_table_count(struct cursor_table *table);
+
+#endif

@@ -1,0 +1,202 @@
+/* routerd: options, start, signals, stop. */
+#include "async/loop.h"
+#include "async/pool.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "config/options.h"
+#include "routerd/commands.h"
+#include "routerd/cursors.h"
+#include "routerd/dispatch.h"
+#include "routerd/failpoint.h"
+#include "routerd/housekeeper.h"
+#include "routerd/registry.h"
+#include "routerd/router.h"
+#include "routerd/routing_cache.h"
+#include "rpc/client.h"
+#include "wire/client_server.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum {
+    STOP_GRACE_MS = 5000,
+    SPARE_FILES = 256, /* descriptors beside those of clients */
+};
+
+static enum options_result read_options(struct router *router, struct err *err)
+{
+    struct router_options *o = &router->options;
+    const struct options_usage usage = {
+        .program = "routerd",
+        .summary = "Routes the operations of MongoDB drivers to the shards of a cluster. Any number may run.",
+    };
+    const struct option options[] = {
+        {.name = "configdb",
+         .type = OPTION_STR,
+         .destination = &o->configdb,
+         .value = "SET/HOST:PORT,...",
+         .help = "The members of the config service."},
+        {.name = "port",
+         .type = OPTION_INT,
+         .destination = &o->port,
+         .min = 1,
+         .max = 65535,
+         .value = "PORT",
+         .help = "Listen here for drivers (27017)."},
+        {.name = "bind",
+         .type = OPTION_STR,
+         .destination = &o->bind,
+         .value = "ADDRESS",
+         .help = "Listen on this address (127.0.0.1)."},
+        {.name = "max-conns",
+         .type = OPTION_INT,
+         .destination = &o->max_conns,
+         .min = 1,
+         .max = 1000000,
+         .value = "COUNT",
+         .help = "Refuse further connections beyond this number (20000)."},
+        {.name = "log-level",
+         .type = OPTION_STR,
+         .destination = &o->log_level,
+         .value = "LEVEL",
+         .help = "debug, info, warn or error."},
+        {.name = "enable-test-commands",
+         .type = OPTION_FLAG,
+         .destination = &o->test_commands,
+         .help = "Offer commands that only tests need, such as configureFailPoint."},
+    };
+    o->port = ROUTER_DEFAULT_PORT;
+    o->max_conns = ROUTER_DEFAULT_MAX_CONNS;
+    enum options_result result =
+        options_parse(&usage, options, sizeof options / sizeof options[0], router->argc, router->argv, err);
+    if (result != OPTIONS_OK)
+        return result;
+    if (!o->configdb) {
+        err_set(err, ERR_InvalidOptions, "--configdb is required: the members of the config service");
+        return OPTIONS_FAILED;
+    }
+    if (o->log_level) {
+        int level = log_level_parse(o->log_level);
+        if (level < 0) {
+            err_set(err, ERR_InvalidOptions, "--log-level must be debug, info, warn or error");
+            return OPTIONS_FAILED;
+        }
+        log_set_level((enum log_level)level);
+    }
+    return OPTIONS_OK;
+}
+
+/* The name under which this router shows to others: of the machine, when it listens on every address. */
+static void set_address(struct router *router)
+{
+    char host[256] = "127.0.0.1";
+    const char *bind = router->options.bind;
+    if (bind && (strcmp(bind, "0.0.0.0") == 0 || strcmp(bind, "::") == 0))
+        gethostname(host, sizeof host - 1);
+    else if (bind)
+        snprintf(host, sizeof host, "%s", bind);
+    snprintf(router->address, sizeof router->address, strchr(host, ':') ? "[%s]:%d" : "%s:%d", host,
+             (int)router->options.port);
+}
+
+/* As many descriptors as the connections take; what the system doesn't give limits max-conns. */
+static void raise_file_limit(struct router *router)
+{
+    struct rlimit limit;
+    rlim_t wanted = (rlim_t)router->options.max_conns + SPARE_FILES;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
+        return;
+    limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+    if (limit.rlim_cur < wanted && limit.rlim_cur > SPARE_FILES) {
+        router->options.max_conns = (int64_t)limit.rlim_cur - SPARE_FILES;
+        log_warn("NETWORK", 8002, "The limit of open files lowers max-conns",
+                 LOG_I64("maxConns", router->options.max_conns));
+    }
+}
+
+static bool start(struct router *router, struct err *err)
+{
+    router->started_ms = clock_now_ms();
+    set_address(router);
+    raise_file_limit(router);
+    router->rpc = rpc_client_new(&(struct rpc_client_options){.name = "routerd"});
+    if (!registry_new(router, router->options.configdb, &router->registry, err))
+        return false;
+    router->routing = routing_cache_new(routing_fetch_remote, router);
+    router->cursors = cursor_table_new(router);
+    router->failpoints = failpoints_new();
+    router->commands = commands_table_new(router->options.test_commands);
+    router->pool = pool_new(
+        &(struct pool_options){.name = "worker", .max_threads = ROUTER_WORKERS_MAX, .max_queued = ROUTER_QUEUE_MAX});
+    const struct client_server_options options = {
+        .bind = router->options.bind,
+        .port = (uint16_t)router->options.port,
+        .max_conns = (unsigned)router->options.max_conns,
+        .pool = router->pool,
+        .handle = dispatch_request,
+        .on_open = dispatch_opened,
+        .on_close = dispatch_closed,
+        .arg = router,
+    };
+    return client_server_start(&options, &router->server, err);
+}
+
+/* The reverse of start; also after one that has failed half way. */
+static void stop(struct router *router)
+{
+    if (router->server)
+        client_server_stop(router->server, STOP_GRACE_MS);
+    client_server_free(router->server);
+    pool_free(router->pool);
+    command_table_free(router->commands);
+    failpoints_free(router->failpoints);
+    cursor_table_free(router->cursors);
+    routing_cache_free(router->routing);
+    registry_free(router->registry);
+    rpc_client_free(router->rpc);
+}
+
+static void on_signal(void *arg, int signum)
+{
+    log_info("CONTROL", 8001, "Stopping", LOG_I64("signal", signum));
+    loop_stop(arg);
+}
+
+static bool serve(struct router *router, struct err *err)
+{
+    struct loop *loop = loop_new();
+    bool ok = loop_on_signal(loop, SIGTERM, on_signal, loop, err) && loop_on_signal(loop, SIGINT, on_signal, loop, err);
+    if (ok) {
+        struct housekeeper *housekeeper = housekeeper_start(router);
+        log_info("NETWORK", 8000, "Waiting for connections", LOG_STR("address", router->address),
+                 LOG_I64("port", router->options.port), LOG_STR("configdb", router->options.configdb));
+        loop_run(loop);
+        housekeeper_stop(housekeeper);
+    }
+    loop_free(loop);
+    return ok;
+}
+
+int main(int argc, char **argv)
+{
+    struct router router = {.argc = argc, .argv = argv};
+    struct err err;
+    signal(SIGPIPE, SIG_IGN);
+    enum options_result result = read_options(&router, &err);
+    if (result == OPTIONS_EXIT)
+        return 0;
+    bool ok = result == OPTIONS_OK && start(&router, &err) && serve(&router, &err);
+    if (!ok)
+        fprintf(stderr, "routerd: %s\n", err.msg);
+    if (result == OPTIONS_OK)
+        stop(&router);
+    mem_free(router.options.configdb);
+    mem_free(router.options.bind);
+    mem_free(router.options.log_level);
+    return ok ? 0 : 1;
+}
