@@ -3,7 +3,6 @@
  * a transaction at once: nothing waits for company. */
 #include "base/check.h"
 #include "base/clock.h"
-#include "base/fault.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/thread.h"
@@ -34,10 +33,15 @@ void apply_push(struct replica *replica, struct apply_item *item)
     else
         apply->tail->next = item;
     apply->tail = item;
-    apply->queued_bytes += item->len;
+    atomic_fetch_add(&apply->queued_bytes, item->len);
     pthread_mutex_unlock(&apply->mutex);
     if (was_empty)
         pthread_cond_signal(&apply->wake);
+}
+
+size_t apply_queued_bytes(struct replica *replica)
+{
+    return atomic_load(&replica->apply.queued_bytes);
 }
 
 /* Waits for work. NULL: the queue is empty for good. */
@@ -48,7 +52,6 @@ static struct apply_item *take_all(struct apply_thread *apply)
         pthread_cond_wait(&apply->wake, &apply->mutex);
     struct apply_item *items = apply->head;
     apply->head = apply->tail = NULL;
-    apply->queued_bytes = 0;
     pthread_mutex_unlock(&apply->mutex);
     return items;
 }
@@ -100,10 +103,7 @@ static void serve_waiters(struct apply_thread *apply, bool all, enum replica_out
 static void commit(struct replica *replica, struct proposal_list *done)
 {
     struct apply_thread *apply = &replica->apply;
-    if (fault_hit(FAULT_apply_before_commit))
-        replica_die(replica, REPLICA_EXIT_DISK, "Fault point", "apply_before_commit");
     applier_commit(&apply->applier);
-    (void)fault_hit(FAULT_apply_after_commit);
     atomic_store(&apply->applied, apply->applier.applied);
     propose_finish(replica, done, REPLICA_APPLIED);
     serve_waiters(apply, false, REPLICA_APPLIED);
@@ -135,6 +135,7 @@ static void apply_all(struct replica *replica, struct apply_item *items)
         else
             apply_one(replica, item, &done);
         bytes += item->len;
+        atomic_fetch_sub(&replica->apply.queued_bytes, item->len);
         mem_free(item);
         if (items != NULL && bytes + items->len <= REPLICA_APPLY_BATCH_BYTES &&
             clock_now_ms() - start_ms < REPLICA_APPLY_BATCH_MS)

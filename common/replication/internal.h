@@ -43,14 +43,14 @@ struct apply_thread {
     bool started;
     pthread_mutex_t mutex;
     pthread_cond_t wake;
-    struct apply_item *head;  /* [mutex] */
-    struct apply_item *tail;  /* [mutex] */
-    size_t queued_bytes;      /* [mutex] of log data in the queue */
-    struct waiter *waiters;   /* [mutex] */
-    bool stopping;            /* [mutex] ends when the queue is empty */
-    bool ended;               /* [mutex] no waiter will be served any more */
-    _Atomic uint64_t applied; /* fsm.commit was called with this index */
-    struct applier applier;   /* [apply] */
+    struct apply_item *head;     /* [mutex] */
+    struct apply_item *tail;     /* [mutex] */
+    _Atomic size_t queued_bytes; /* of log data in the queue and in the batch under way */
+    struct waiter *waiters;      /* [mutex] */
+    bool stopping;               /* [mutex] ends when the queue is empty */
+    bool ended;                  /* [mutex] no waiter will be served any more */
+    _Atomic uint64_t applied;    /* fsm.commit was called with this index */
+    struct applier applier;      /* [apply] */
 };
 
 /* An entry of ours in the log, not committed yet. */
@@ -211,6 +211,8 @@ void apply_start(struct replica *replica);
 /* Ends after what is queued; joins. */
 void apply_stop(struct replica *replica);
 void apply_deinit(struct replica *replica);
+/* Log data that waits for the apply thread, or is being applied. */
+size_t apply_queued_bytes(struct replica *replica);
 /* Takes the item. */
 void apply_push(struct replica *replica, struct apply_item *item);
 struct apply_item *apply_item_new(uint64_t index, const uint8_t *data, size_t len);

@@ -68,7 +68,7 @@ static void start_leading(struct replica *replica)
 static bool notice_change(struct replica *replica)
 {
     struct raft *raft = &replica->raft;
-    int state = raft_state(raft);
+    int state = (int)raft_state(raft);
     uint64_t term = raft_current_term(raft);
     raft_id leader;
     const char *address;

@@ -24,7 +24,7 @@ void replica_die(struct replica *replica, enum replica_exit code, const char *wh
 {
     log_error("REPL", 3090, what, LOG_I64("member", replica->options.id), LOG_STR("set", replica->options.set_name),
               LOG_STR("detail", detail), LOG_I64("exitCode", code));
-    _exit(code);
+    _exit((int)code);
 }
 
 void replica_wake(struct replica *replica)
@@ -204,6 +204,10 @@ static struct replica *replica_new(const struct replica_options *options)
     set_default(&own->heartbeat_ms, REPLICA_HEARTBEAT_MS);
     set_default(&own->snapshot_entries, REPLICA_SNAPSHOT_ENTRIES);
     set_default(&own->trailing_entries, REPLICA_TRAILING_ENTRIES);
+    if (own->hold_bytes == 0)
+        own->hold_bytes = REPLICA_HOLD_BYTES;
+    if (own->apply_queue_bytes == 0)
+        own->apply_queue_bytes = REPLICA_APPLY_QUEUE_BYTES;
     if (own->pending_max == 0)
         own->pending_max = REPLICA_PENDING_MAX;
     if (own->pending_max_bytes == 0)

@@ -38,6 +38,7 @@ enum {
     REPLICA_SNAPSHOT_ENTRIES = 16384,      /* a checkpoint and a cut after this many entries ... */
     REPLICA_SNAPSHOT_BYTES = 128 << 20,    /* ... or this many bytes */
     REPLICA_HOLD_BYTES = 256 << 20,        /* a leader keeps up to this much for a member that lags */
+    REPLICA_APPLY_QUEUE_BYTES = 64 << 20,  /* a member whose apply thread is behind by this takes no more entries */
     REPLICA_ELECTION_TIMEOUT_MS = 600,     /* randomised between this and its double */
     REPLICA_HEARTBEAT_MS = 100,
 };
@@ -139,6 +140,8 @@ struct replica_options {
     unsigned trailing_entries; /* never less than 16 */
     size_t pending_max;
     size_t pending_max_bytes;
+    size_t hold_bytes;
+    size_t apply_queue_bytes;
 };
 
 struct replica;

@@ -44,7 +44,7 @@ static unsigned trailing_now(struct replica *replica)
 static bool hold_for_member(struct replica *replica, unsigned trailing)
 {
     struct raft *raft = &replica->raft;
-    if (raft_state(raft) != RAFT_LEADER || bytes_since(replica) > REPLICA_HOLD_BYTES)
+    if (raft_state(raft) != RAFT_LEADER || bytes_since(replica) > replica->options.hold_bytes)
         return false;
     for (unsigned i = 0; i < raft->configuration.n; i++) {
         const struct raft_server *server = &raft->configuration.servers[i];
@@ -166,6 +166,18 @@ static int on_put(struct raft_io *io, unsigned trailing, struct raft_io_snapshot
     return 0;
 }
 
+/* Entries that come faster than they are applied would pile up in memory: without them the message is a heartbeat, and
+ * the leader sends them again. */
+static void drop_entries(struct replica *replica, struct raft_append_entries *message)
+{
+    if (message->n_entries == 0 || apply_queued_bytes(replica) <= replica->options.apply_queue_bytes)
+        return;
+    raft_free(message->entries[0].batch);
+    raft_free(message->entries);
+    message->entries = NULL;
+    message->n_entries = 0;
+}
+
 /* In 0.22.1 an InstallSnapshot that comes while the library takes a snapshot of its own ends in a NULL dereference. The
  * leader sends it again. */
 static void on_receive(struct raft_io *io, struct raft_message *message)
@@ -176,6 +188,8 @@ static void on_receive(struct raft_io *io, struct raft_message *message)
         raft_free(message->install_snapshot.data.base);
         return;
     }
+    if (message->type == RAFT_APPEND_ENTRIES)
+        drop_entries(replica, &message->append_entries);
     replica->io_recv(io, message);
 }
 

@@ -44,6 +44,11 @@ static int remove_one(const char *path, const struct stat *st, int flag, struct 
 
 void group_init(struct group *group, unsigned count, unsigned port)
 {
+    group_init_host(group, count, port, "127.0.0.1");
+}
+
+void group_init_host(struct group *group, unsigned count, unsigned port, const char *host)
+{
     struct replica_member list[GROUP_MEMBERS_MAX];
     struct err err;
     char path[256];
@@ -52,7 +57,7 @@ void group_init(struct group *group, unsigned count, unsigned port)
     snprintf(group->dir, sizeof group->dir, "/tmp/sherd-group-XXXXXX");
     CHECK(mkdtemp(group->dir) != NULL);
     for (unsigned i = 0; i < count; i++) {
-        snprintf(group->members[i].address, sizeof group->members[i].address, "127.0.0.1:%u:%u", port + 50 + i,
+        snprintf(group->members[i].address, sizeof group->members[i].address, "%s:%u:%u", host, port + 50 + i,
                  port + i);
         list[i] = (struct replica_member){.id = i + 1, .address = group->members[i].address};
     }
@@ -84,16 +89,18 @@ void group_start(struct group *group, unsigned number)
     hash_fsm_open(&member->fsm, path);
     struct replica_options options = {
         .dir = dir,
-        .set_name = "test",
+        .set_name = group->set_names[number] == NULL ? "test" : group->set_names[number],
         .id = number + 1,
         .address = member->address,
-        .bind_host = "127.0.0.1",
+        .bind_host = strncmp(member->address, "127", 3) == 0 ? "127.0.0.1" : NULL,
         .fsm = hash_fsm_hooks(&member->fsm),
         .on_change = on_change,
         .on_change_arg = member,
         .snapshot_entries = group->snapshot_entries,
         .trailing_entries = group->trailing_entries,
         .pending_max = group->pending_max,
+        .hold_bytes = group->hold_bytes,
+        .apply_queue_bytes = group->apply_queue_bytes,
     };
     if (!replica_start(&member->replica, &options, &err))
         fail("start", &err);

@@ -22,10 +22,13 @@ struct group {
     char dir[128];
     unsigned count;
     unsigned snapshot_entries, trailing_entries; /* 0: the library's own */
-    size_t pending_max;
+    size_t pending_max, hold_bytes, apply_queue_bytes;
+    const char *set_names[GROUP_MEMBERS_MAX]; /* NULL: "test" */
     struct group_member members[GROUP_MEMBERS_MAX];
 };
 
+/* As group_init, with another host in the addresses than 127.0.0.1. */
+void group_init_host(struct group *group, unsigned count, unsigned port, const char *host);
 /* Bootstraps `count` members in a new directory; member i (from 0) has id i + 1 and raft port `port` + i. */
 void group_init(struct group *group, unsigned count, unsigned port);
 /* Stops what runs, removes the directory. */

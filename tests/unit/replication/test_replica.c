@@ -265,6 +265,21 @@ static void three_snapshots_under_load_stay_equal(void **state)
     group_deinit(&group);
 }
 
+static void three_slow_follower_catches_up_within_its_queue(void **state)
+{
+    (void)state;
+    group_init(&group, 3, 27410);
+    group.apply_queue_bytes = 32 << 10;
+    group_start_all(&group);
+    unsigned slow = (group_wait_leader(&group) + 1) % 3;
+    hash_fsm_set_delay(&group.members[slow].fsm, 20);
+    for (unsigned i = 0; i < 200; i++)
+        group_propose_wait(&group, i, 8 << 10);
+    hash_fsm_set_delay(&group.members[slow].fsm, 0);
+    assert_true(group_equal(&group));
+    group_deinit(&group);
+}
+
 static void bootstrap_twice_refused(void **state)
 {
     struct replica_member member = {.id = 1, .address = "127.0.0.1:27450:27400"};
@@ -336,6 +351,7 @@ int main(void)
         cmocka_unit_test(three_step_down_moves_leadership),
         cmocka_unit_test(three_clean_stop_hands_over_without_an_election_timeout),
         cmocka_unit_test(three_snapshots_under_load_stay_equal),
+        cmocka_unit_test(three_slow_follower_catches_up_within_its_queue),
         cmocka_unit_test(bootstrap_twice_refused),
         cmocka_unit_test(start_failures_say_why),
     };
