@@ -143,6 +143,7 @@ uint32_t env_next_id(struct store_txn *txn);
 
 /* space.c: blocks ahead of the last page, and the flag behind store_check_space. Apply thread, before a transaction and
  * after a commit. */
+void space_at_open(struct store *store);
 void space_allocate_ahead(struct store *store);
 void space_after_commit(struct store *store);
 

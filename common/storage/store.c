@@ -231,11 +231,8 @@ static bool open_store(struct store *store, const struct store_options *options,
     }
     bool ok = found && recover(store, options, &checkpoint, err);
     checkpoint_deinit(&checkpoint);
-    if (ok) {
-        space_after_commit(store);
-        space_allocate_ahead(store);
-        atomic_store(&store->changed_bytes, 0);
-    }
+    if (ok)
+        space_at_open(store);
     return ok;
 }
 

@@ -1,6 +1,6 @@
 /* What the storage tests share: a store in a directory of its own, documents from JSON text. */
-#ifndef SHERD_TESTS_STORAGE_TEST_H
-#define SHERD_TESTS_STORAGE_TEST_H
+#ifndef SHERD_TESTS_UNIT_STORAGE_STORAGE_TEST_H
+#define SHERD_TESTS_UNIT_STORAGE_STORAGE_TEST_H
 
 #include "tests/unit/cmocka_all.h"
 
