@@ -26,12 +26,12 @@ struct pipeline;
  * 40324 unknown stage, 40323 not one field, and each stage's own. */
 bool pipeline_compile(struct arena *arena, struct bdoc stages, const struct expr_env *env, struct pipeline **out,
                       struct err *err) ERR_WARN_UNUSED;
-/* Accepts NULL. Before the arena goes. */
+/* Frees early what goes with the arena otherwise. Accepts NULL; not needed. */
 void pipeline_release(struct pipeline *pipeline);
 uint32_t pipeline_stage_count(const struct pipeline *pipeline);
-/* Name of the first stage ("$match"), NULL when there is none: $collStats, $currentOp, $indexStats, $listSessions,
- * $changeStream ... at the front are compiled as PLACEHOLDER source stages: the daemon produces their documents and
- * runs the rest over them. */
+/* Name and operand of a first stage that makes documents itself ($collStats, $indexStats, $currentOp, $documents,
+ * $listSessions, $changeStream ...), else NULL: the daemon produces these documents and runs the stages from 1 on over
+ * them. */
 const char *pipeline_source_stage(const struct pipeline *pipeline, struct bval *spec);
 
 /* What the planner may take over from the front of a pipeline: the stages [0, stage_count) do exactly this. */
@@ -66,7 +66,7 @@ struct pipeline_run *pipeline_run_new(const struct pipeline *pipeline, uint32_t 
 void pipeline_run_free(struct pipeline_run *run);
 /* The next result, borrowed until the next call; data NULL at the end. Error 292 beyond the memory limit. */
 bool pipeline_run_next(struct pipeline_run *run, struct bdoc *out, struct err *err) ERR_WARN_UNUSED;
-/* For a source that can fall silent for a while (awaitData) this is not meant: `next` must answer. */
+/* What $group, $sort and the like hold now. */
 size_t pipeline_run_memory_bytes(const struct pipeline_run *run);
 
 #endif

@@ -1,0 +1,208 @@
+/* $group, and the two halves of a $group over shards: each shard makes partial states, the router merges them. */
+#include "aggregate/accumulator.h"
+#include "aggregate/stage.h"
+#include "base/mem.h"
+#include "bson/keyenc.h"
+
+#include <string.h>
+
+enum group_mode {
+    GROUP_WHOLE,
+    GROUP_PARTIAL, /* documents in, states out */
+    GROUP_MERGE,   /* states in, results out */
+};
+
+enum {
+    GROUP_ENTRY_BYTES = 128, /* of one group beside key, _id and accumulators */
+};
+
+struct group_spec {
+    enum group_mode mode;
+    struct expr *id;
+    struct accumulator_field *fields;
+    uint32_t field_count;
+};
+
+struct group {
+    uint8_t id_type;
+    struct buf id;
+    struct accumulator accumulators[];
+};
+
+struct group_state {
+    struct map by_key;     /* encoded _id -> struct group */
+    struct group **groups; /* in order of arrival */
+    size_t count;
+    size_t capacity;
+    size_t next;
+    struct buf key;
+};
+
+static bool compile_group(struct stage_compiler *c, struct stage *stage, const struct bval *operand)
+{
+    struct biter iter;
+    struct belem elem;
+    if (operand->type != BT_DOCUMENT)
+        return err_set(c->err, 15947, "a group's fields must be specified in an object");
+    struct bdoc doc = bval_doc(operand);
+    struct group_spec *spec = arena_alloc(c->arena, sizeof *spec);
+    spec->mode = stage->type == &stage_group           ? GROUP_WHOLE
+                 : stage->type == &stage_group_partial ? GROUP_PARTIAL
+                                                       : GROUP_MERGE;
+    spec->fields = arena_alloc(c->arena, (bdoc_count(doc) + 1) * sizeof *spec->fields);
+    biter_init(&iter, doc);
+    while (biter_next(&iter, &elem)) {
+        if (strcmp(elem.key, "_id") == 0) {
+            if (spec->id != NULL)
+                return err_set(c->err, 15948, "a group's _id may only be specified once");
+            if (!expr_compile(c->arena, &elem.val, c->env, &spec->id, c->err))
+                return false;
+        } else if (!accumulator_field_compile(c->arena, &elem, c->env, &spec->fields[spec->field_count++], c->err)) {
+            return false;
+        }
+    }
+    if (spec->id == NULL)
+        return err_set(c->err, 15955, "a group specification must include an _id");
+    stage->group = spec;
+    return true;
+}
+
+static struct group *add_group(struct group_state *state, const struct group_spec *spec, const struct bval *id)
+{
+    struct group *group = mem_alloc(sizeof *group + spec->field_count * sizeof *group->accumulators);
+    group->id_type = id->type;
+    if (id->len > 0)
+        buf_append(&group->id, id->data, id->len);
+    if (state->count == state->capacity) {
+        state->capacity = state->capacity == 0 ? 16 : state->capacity * 2;
+        state->groups = mem_realloc(state->groups, state->capacity * sizeof(struct group *));
+    }
+    state->groups[state->count++] = group;
+    map_put(&state->by_key, state->key.data, state->key.len, group);
+    return group;
+}
+
+static size_t group_bytes(const struct group *group, const struct group_spec *spec)
+{
+    size_t bytes = GROUP_ENTRY_BYTES + group->id.cap;
+    for (uint32_t i = 0; i < spec->field_count; i++)
+        bytes += accumulator_bytes(&group->accumulators[i]);
+    return bytes;
+}
+
+static bool group_id(struct stage_run *run, struct bdoc doc, struct bval *id, struct err *err)
+{
+    if (run->stage->group->mode == GROUP_MERGE)
+        bdoc_find(doc, "_id", id);
+    else if (!expr_eval(run->stage->group->id, doc, &run->run->scratch, id, err))
+        return false;
+    if (id->type == BT_EOO || id->type == BT_UNDEFINED)
+        *id = BVAL_NULL;
+    return true;
+}
+
+static bool add_document(struct stage_run *run, struct group_state *state, struct bdoc doc, struct err *err)
+{
+    const struct group_spec *spec = run->stage->group;
+    struct bval id;
+    arena_reset(&run->run->scratch);
+    if (!group_id(run, doc, &id, err))
+        return false;
+    buf_clear(&state->key);
+    keyenc_append(&state->key, &id, false);
+    struct group *group = map_get(&state->by_key, state->key.data, state->key.len);
+    size_t before = group != NULL ? group_bytes(group, spec) : 0;
+    if (group == NULL) {
+        group = add_group(state, spec, &id);
+        before = 0;
+        if (!stage_hold(run, (int64_t)state->key.len, err))
+            return false;
+    }
+    for (uint32_t i = 0; i < spec->field_count; i++) {
+        const struct accumulator_field *field = &spec->fields[i];
+        struct bval val;
+        if (spec->mode == GROUP_MERGE) {
+            bdoc_find(doc, field->name, &val);
+            if (!accumulator_merge(&group->accumulators[i], field->op, &val, err))
+                return false;
+        } else if (!expr_eval(field->expr, doc, &run->run->scratch, &val, err) ||
+                   !accumulator_add(&group->accumulators[i], field->op, &val, err)) {
+            return false;
+        }
+    }
+    return stage_hold(run, (int64_t)group_bytes(group, spec) - (int64_t)before, err);
+}
+
+static bool fill(struct stage_run *run, struct group_state *state, struct err *err)
+{
+    struct bdoc doc;
+    for (;;) {
+        if (!stage_input(run, &doc, err))
+            return false;
+        if (doc.data == NULL)
+            return true;
+        if (!add_document(run, state, doc, err))
+            return false;
+    }
+}
+
+static bool write_group(struct stage_run *run, const struct group *group, struct bdoc *out, struct err *err)
+{
+    const struct group_spec *spec = run->stage->group;
+    struct bval id = {.type = group->id_type, .len = (uint32_t)group->id.len, .data = group->id.data};
+    buf_clear(&run->out);
+    size_t start = write_begin(&run->out);
+    write_value(&run->out, "_id", 3, &id);
+    for (uint32_t i = 0; i < spec->field_count; i++) {
+        const struct accumulator_field *field = &spec->fields[i];
+        if (spec->mode == GROUP_PARTIAL)
+            accumulator_write_partial(&group->accumulators[i], field->op, field->name, &run->out);
+        else
+            accumulator_write(&group->accumulators[i], field->op, field->name, &run->out);
+    }
+    write_end(&run->out, start);
+    if (run->out.len > BDOC_MAX_INTERNAL_BYTES)
+        return err_set(err, ERR_BSONObjectTooLarge, "a result of $group of %zu bytes is larger than %d", run->out.len,
+                       BDOC_MAX_INTERNAL_BYTES);
+    *out = write_view(&run->out, start);
+    return true;
+}
+
+static bool next_group(struct stage_run *run, struct bdoc *out, struct err *err)
+{
+    *out = (struct bdoc){0};
+    if (run->state == NULL) {
+        run->state = mem_alloc(sizeof(struct group_state));
+        if (!fill(run, run->state, err))
+            return false;
+    }
+    struct group_state *state = run->state;
+    if (state->next == state->count)
+        return true;
+    return write_group(run, state->groups[state->next++], out, err);
+}
+
+static void close_group(struct stage_run *run)
+{
+    struct group_state *state = run->state;
+    if (state == NULL)
+        return;
+    for (size_t i = 0; i < state->count; i++) {
+        for (uint32_t j = 0; j < run->stage->group->field_count; j++)
+            accumulator_deinit(&state->groups[i]->accumulators[j]);
+        buf_deinit(&state->groups[i]->id);
+        mem_free(state->groups[i]);
+    }
+    mem_free(state->groups);
+    map_deinit(&state->by_key);
+    buf_deinit(&state->key);
+    mem_free(state);
+}
+
+#define GROUP_STAGE(variable, stage_name, how)                                                                         \
+    const struct stage_type variable = {                                                                               \
+        .name = (stage_name), .compile = compile_group, .next = next_group, .close = close_group, .spread = (how)}
+
+GROUP_STAGE(stage_group, "$group", SPREAD_GROUP);
+GROUP_STAGE(stage_group_partial, "$_internalGroupPartial", SPREAD_MERGE);
+GROUP_STAGE(stage_group_merge, "$_internalGroupMerge", SPREAD_MERGE);

@@ -1,0 +1,69 @@
+#include "aggregate/stage.h"
+#include "base/check.h"
+#include "base/mem.h"
+
+struct pipeline_run *pipeline_run_new(const struct pipeline *pipeline, uint32_t first_stage, struct doc_source source,
+                                      size_t memory_limit_bytes)
+{
+    CHECK(first_stage <= pipeline->count);
+    struct pipeline_run *run = mem_alloc(sizeof *run);
+    run->pipeline = pipeline;
+    run->source = source;
+    run->memory_limit_bytes = memory_limit_bytes;
+    run->count = pipeline->count - first_stage;
+    run->stages = mem_alloc_array(run->count + 1, sizeof *run->stages);
+    arena_init(&run->scratch);
+    for (uint32_t i = 0; i < run->count; i++) {
+        struct stage_run *stage = &run->stages[i];
+        stage->stage = &pipeline->stages[first_stage + i];
+        stage->run = run;
+        stage->input = i > 0 ? &run->stages[i - 1] : NULL;
+    }
+    return run;
+}
+
+void pipeline_run_free(struct pipeline_run *run)
+{
+    if (run == NULL)
+        return;
+    for (uint32_t i = 0; i < run->count; i++) {
+        struct stage_run *stage = &run->stages[i];
+        if (stage->stage->type->close != NULL)
+            stage->stage->type->close(stage);
+        buf_deinit(&stage->out);
+    }
+    arena_deinit(&run->scratch);
+    mem_free(run->stages);
+    mem_free(run);
+}
+
+bool stage_input(struct stage_run *run, struct bdoc *out, struct err *err)
+{
+    if (run->input != NULL)
+        return run->input->stage->type->next(run->input, out, err);
+    return run->run->source.next(run->run->source.arg, out, err);
+}
+
+bool stage_hold(struct stage_run *run, int64_t bytes, struct err *err)
+{
+    run->run->memory_bytes = (size_t)((int64_t)run->run->memory_bytes + bytes);
+    if (run->run->memory_bytes <= run->run->memory_limit_bytes)
+        return true;
+    return err_set(err, ERR_QueryExceededMemoryLimitNoDiskUseAllowed,
+                   "Exceeded memory limit for %s, but didn't allow external spilling; pass allowDiskUse:true to opt in",
+                   run->stage->type->name);
+}
+
+bool pipeline_run_next(struct pipeline_run *run, struct bdoc *out, struct err *err)
+{
+    *out = (struct bdoc){0};
+    if (run->count == 0)
+        return run->source.next(run->source.arg, out, err);
+    struct stage_run *last = &run->stages[run->count - 1];
+    return last->stage->type->next(last, out, err);
+}
+
+size_t pipeline_run_memory_bytes(const struct pipeline_run *run)
+{
+    return run->memory_bytes;
+}
