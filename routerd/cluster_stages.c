@@ -52,6 +52,19 @@ static void current_op(const struct command_ctx *ctx, struct doc_list *list)
     bson_destroy(&doc);
 }
 
+/* Sessions leave no trace in a router: the only one that it knows of is the one that asks. */
+static void own_session(const struct command_ctx *ctx, struct doc_list *list)
+{
+    struct bval lsid;
+    if (!bdoc_find(ctx->body, "lsid", &lsid))
+        return;
+    bson_t doc = BSON_INITIALIZER;
+    bval_append(&doc, "_id", 3, &lsid);
+    BSON_APPEND_DATE_TIME(&doc, "lastUse", clock_wall_ms());
+    list_add(list, &doc);
+    bson_destroy(&doc);
+}
+
 /* numOwnedDocuments and ownedSizeBytes of one shard, from its answer to $collStats. */
 static void append_shard_sizes(bson_t *shards, uint32_t n, const struct remote_request *request)
 {
@@ -198,8 +211,10 @@ static bool make_source(struct command_ctx *ctx, struct bdoc stages, struct doc_
         current_op(ctx, list);
         return true;
     }
-    if (strcmp(elem.key, "$listLocalSessions") == 0 || strcmp(elem.key, "$listSessions") == 0)
+    if (strcmp(elem.key, "$listLocalSessions") == 0 || strcmp(elem.key, "$listSessions") == 0) {
+        own_session(ctx, list);
         return true;
+    }
     if (strcmp(elem.key, "$shardedDataDistribution") == 0)
         return data_distribution(ctx, list, err);
     if (strcmp(elem.key, "$documents") == 0)

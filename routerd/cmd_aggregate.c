@@ -218,6 +218,13 @@ static enum command_status aggregate_collection(struct command_ctx *ctx, const s
     return status;
 }
 
+static bool names_search_indexes(struct bdoc stages)
+{
+    struct bval first;
+    return bdoc_find(stages, "0", &first) && first.type == BT_DOCUMENT &&
+           bdoc_has(bval_doc(&first), "$listSearchIndexes");
+}
+
 static enum command_status run_aggregate(struct command_ctx *ctx, struct err *err)
 {
     struct ns ns;
@@ -232,6 +239,10 @@ static enum command_status run_aggregate(struct command_ctx *ctx, struct err *er
     }
     if (!aggregate_parse(ctx->body, &shape, err))
         return COMMAND_ERROR;
+    if (names_search_indexes(shape.stages)) {
+        index_search_refused(err);
+        return COMMAND_ERROR;
+    }
     if (!ns.coll[0])
         return cluster_stages_run(ctx, shape.stages, &shape.let, err);
     if (forward_is_config_db(ns.db)) {

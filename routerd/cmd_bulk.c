@@ -220,7 +220,10 @@ static uint32_t run_length(const struct bulk *bulk, uint32_t first)
 
 static bool run_part(struct bulk *bulk, uint32_t first, uint32_t count, struct err *err)
 {
-    static const char *const own[] = {"bulkWrite", "ops", "nsInfo", "ordered", "errorsOnly", "cursor", "$db", NULL};
+    /* The last name is what the kind of statement doesn't know. */
+    static const char *const unknown[] = {"let", NULL, "bypassDocumentValidation"};
+    const char *const own[] = {
+        "bulkWrite", "ops", "nsInfo", "ordered", "errorsOnly", "cursor", "$db", unknown[bulk->ops[first].kind], NULL};
     struct write_batch batch;
     const struct ns *ns = &bulk->namespaces[bulk->ops[first].ns];
     write_batch_init_items(&batch, bulk->ctx, bulk->ops[first].kind, count);

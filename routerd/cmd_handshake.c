@@ -16,6 +16,22 @@ enum {
     SESSION_TIMEOUT_MINUTES = 30,
 };
 
+/* A cluster time, which drivers send back to whatever router they talk to next. It follows the clock; reads need no
+ * token, as every one is answered by a leader. */
+static void append_cluster_time(bson_t *reply)
+{
+    enum { SIGNATURE_BYTES = 20 };
+    static const uint8_t no_hash[SIGNATURE_BYTES];
+    bson_t time, signature;
+    BSON_APPEND_DOCUMENT_BEGIN(reply, "$clusterTime", &time);
+    BSON_APPEND_TIMESTAMP(&time, "clusterTime", (uint32_t)(clock_wall_ms() / 1000), 1);
+    BSON_APPEND_DOCUMENT_BEGIN(&time, "signature", &signature);
+    BSON_APPEND_BINARY(&signature, "hash", BSON_SUBTYPE_BINARY, no_hash, sizeof no_hash);
+    BSON_APPEND_INT64(&signature, "keyId", 0);
+    bson_append_document_end(&time, &signature);
+    bson_append_document_end(reply, &time);
+}
+
 static void remember_client(struct command_ctx *ctx)
 {
     struct bval client, application, name;
@@ -50,13 +66,14 @@ static enum command_status run_hello(struct command_ctx *ctx, struct err *err)
     BSON_APPEND_INT32(&ctx->reply, "maxWireVersion", MAX_WIRE_VERSION);
     BSON_APPEND_INT32(&ctx->reply, "minWireVersion", 0);
     wire_compression_negotiate(ctx->body, &ctx->reply);
+    append_cluster_time(&ctx->reply);
     return COMMAND_OK;
 }
 
 static enum command_status run_ping(struct command_ctx *ctx, struct err *err)
 {
-    (void)ctx;
     (void)err;
+    append_cluster_time(&ctx->reply);
     return COMMAND_OK;
 }
 

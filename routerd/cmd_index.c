@@ -171,10 +171,27 @@ static enum command_status run_list_indexes(struct command_ctx *ctx, struct err 
     return status;
 }
 
+static enum command_status run_search_index(struct command_ctx *ctx, struct err *err)
+{
+    (void)ctx;
+    index_search_refused(err);
+    return COMMAND_ERROR;
+}
+
+void index_search_refused(struct err *err)
+{
+    enum { SEARCH_NOT_ENABLED = 31082 };
+    err_set(err, SEARCH_NOT_ENABLED,
+            "Search indexes are a service of MongoDB Atlas: they and $listSearchIndexes are not supported here");
+}
+
 static const struct command commands[] = {
     {"createIndexes", NULL, COMMAND_WRITE | COMMAND_COLLECTION, run_create_indexes},
     {"dropIndexes", "deleteIndexes", COMMAND_WRITE | COMMAND_COLLECTION, run_drop_indexes},
     {"listIndexes", NULL, COMMAND_COLLECTION, run_list_indexes},
+    {"createSearchIndexes", NULL, COMMAND_COLLECTION, run_search_index},
+    {"updateSearchIndex", NULL, COMMAND_COLLECTION, run_search_index},
+    {"dropSearchIndex", NULL, COMMAND_COLLECTION, run_search_index},
 };
 
 const struct command_family commands_index = COMMAND_FAMILY(commands);

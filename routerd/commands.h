@@ -30,6 +30,9 @@ extern const struct command_family commands_failpoint; /* configureFailPoint */
 /* The whole table; the caller frees it with command_table_free. */
 struct command_table *commands_table_new(bool test_commands);
 
+/* The refusal of everything about search indexes. */
+void index_search_refused(struct err *err);
+
 #define COMMAND_FAMILY(array)                                                                                          \
     {                                                                                                                  \
         .commands = (array), .count = sizeof(array) / sizeof((array)[0])                                               \

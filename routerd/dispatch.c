@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "command/fields.h"
 #include "command/table.h"
+#include "routerd/let_values.h"
 #include "routerd/request.h"
 #include "routerd/router.h"
 #include "routerd/session.h"
@@ -97,7 +98,7 @@ static bool prepare(struct command_ctx *ctx, bool *close, struct err *err)
         if (session->failpoint.effect != FAILPOINT_NONE)
             return false;
     }
-    return check_session(ctx, err) && check_api(ctx, err) && concerns_check(ctx, err);
+    return check_session(ctx, err) && check_api(ctx, err) && concerns_check(ctx, err) && let_values_resolve(ctx, err);
 }
 
 void dispatch_request(void *arg, struct client_request *request)
