@@ -1,10 +1,12 @@
 /* Whole groups in virtual time: seeds decide who is cut off, crashes, lags, and how large the batches are. Checked:
  *  - behind each log entry, the state of every member is the same;
+ *  - every n-th seed has the real storage beneath: at the end all stores hold the same, also after another crash;
  *  - replaying the log on any checkpoint, or on nothing, ends in the same bytes;
  *  - an acknowledged command is applied exactly once, a refused one never, one of unknown outcome at most once.
- * usage: sim_replication [--seeds N] [--first SEED] */
+ * usage: sim_replication [--seeds N] [--first SEED] [--store-every N, 0 for never] */
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "tests/sim/replication/member.h"
 
@@ -169,6 +171,8 @@ static void check_end(struct sim *sim)
             sim_fail(sim, "a command is applied twice", id, times);
     }
     for (unsigned i = 0; i < sim->count; i++)
+        sim_member_check_store(&sim->members[i]);
+    for (unsigned i = 0; i < sim->count; i++)
         sim_member_check_replay(&sim->members[i]);
 }
 
@@ -176,12 +180,13 @@ struct totals {
     uint64_t commands, entries, checkpoints;
 };
 
-static unsigned run_seed(uint64_t seed, struct totals *totals)
+static unsigned run_seed(uint64_t seed, bool with_store, struct totals *totals)
 {
     struct sim *sim = mem_alloc(sizeof *sim);
     struct raft_fixture fixture;
     sim->seed = seed;
     sim->prng.state = seed;
+    sim->with_store = with_store;
     sim->count = prng_below(&sim->prng, 3) == 0 ? 5 : 3;
     sim->members = mem_alloc_array(sim->count, sizeof *sim->members);
     memset(&fixture, 0, sizeof fixture);
@@ -217,17 +222,20 @@ static unsigned run_seed(uint64_t seed, struct totals *totals)
 
 int main(int argc, char **argv)
 {
-    uint64_t seeds = 100, first = 1, failed = 0;
+    uint64_t seeds = 100, first = 1, store_every = 5, failed = 0;
     struct totals totals = {0};
     for (int i = 1; i + 1 < argc; i += 2) {
         if (strcmp(argv[i], "--seeds") == 0)
             seeds = strtoull(argv[i + 1], NULL, 10);
         else if (strcmp(argv[i], "--first") == 0)
             first = strtoull(argv[i + 1], NULL, 10);
+        else if (strcmp(argv[i], "--store-every") == 0)
+            store_every = strtoull(argv[i + 1], NULL, 10);
     }
+    log_set_level(LOG_LEVEL_WARN);
     int64_t start_ms = clock_now_ms();
     for (uint64_t seed = first; seed < first + seeds; seed++)
-        failed += run_seed(seed, &totals) > 0;
+        failed += run_seed(seed, store_every > 0 && seed % store_every == 0, &totals) > 0;
     printf("%llu seeds, %llu failed, %llu commands in %llu entries, %llu checkpoints, %.1f s\n",
            (unsigned long long)seeds, (unsigned long long)failed, (unsigned long long)totals.commands,
            (unsigned long long)totals.entries, (unsigned long long)totals.checkpoints,

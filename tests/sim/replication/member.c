@@ -22,6 +22,8 @@ static void begin(void *arg)
     CHECK(!member->open);
     member->open = true;
     member->next = member->state;
+    if (member->sim->with_store)
+        store_state_begin(&member->store);
 }
 
 static void apply(void *arg, uint64_t index, const uint8_t *command, size_t len, struct buf *result)
@@ -29,6 +31,8 @@ static void apply(void *arg, uint64_t index, const uint8_t *command, size_t len,
     struct sim_member *member = arg;
     CHECK(member->open && index > member->state.applied);
     hash_state_apply(&member->next, index, command, len);
+    if (member->sim->with_store)
+        store_state_apply(&member->store, command, len);
     buf_append_le64(result, load_le64(command));
 }
 
@@ -38,6 +42,8 @@ static void commit(void *arg, uint64_t last_index)
     CHECK(member->open && last_index > member->state.applied);
     member->next.applied = last_index;
     member->state = member->next;
+    if (member->sim->with_store)
+        store_state_commit(&member->store, last_index);
     member->open = false;
 }
 
@@ -57,6 +63,8 @@ static bool checkpoint(void *arg, struct err *err)
         member->checkpoint_count--;
     }
     member->checkpoints[member->checkpoint_count++] = member->state;
+    if (member->sim->with_store)
+        store_state_checkpoint(&member->store);
     return true;
 }
 
@@ -370,6 +378,8 @@ void sim_member_init(struct sim_member *member, struct sim *sim, unsigned number
     member->number = number;
     member->packer.fragment_bytes = SIM_FRAGMENT_BYTES;
     member->packer.origin = sim->seed * 100 + number + 1;
+    if (sim->with_store)
+        store_state_init(&member->store);
     struct replica_fsm hooks = hooks_of(member);
     applier_init(&member->applier, &hooks);
     member->raft_fsm = (struct raft_fsm){
@@ -388,6 +398,8 @@ void sim_member_deinit(struct sim_member *member)
 {
     proposal_list_finish(&member->packer.pending, REPLICA_SHUTTING_DOWN);
     applier_deinit(&member->applier);
+    if (member->sim->with_store)
+        store_state_deinit(&member->store);
     for (size_t i = 0; i < member->entry_count; i++)
         mem_free(member->entries[i].data);
 }
@@ -417,6 +429,12 @@ void sim_member_restart(struct sim_member *member)
 {
     size_t last = member->checkpoint_count;
     load(member, last == 0 ? NULL : &member->checkpoints[last - 1]);
+    if (member->sim->with_store) {
+        store_state_crash(&member->store);
+        if (store_applied_index(member->store.store) != member->state.applied)
+            sim_fail(member->sim, "a store opened at another index than its checkpoint's", member->state.applied,
+                     store_applied_index(member->store.store));
+    }
     /* A new run of the process doesn't know the old one's proposals. */
     member->packer.origin += 1000003;
     member->applied_count = 0;
@@ -426,6 +444,8 @@ void sim_member_restart(struct sim_member *member)
 void sim_member_check_replay(struct sim_member *member)
 {
     struct hash_state *end = mem_copy(&member->state, sizeof member->state);
+    bool with_store = member->sim->with_store;
+    member->sim->with_store = false; /* only the newest of its checkpoints exists */
     for (size_t i = 0; i <= member->checkpoint_count; i++) {
         load(member, i == 0 ? NULL : &member->checkpoints[i - 1]);
         member->applied_count = 0;
@@ -433,5 +453,20 @@ void sim_member_check_replay(struct sim_member *member)
         if (memcmp(&member->state, end, sizeof *end) != 0)
             sim_fail(member->sim, "a replay ends in another state", i, member->number);
     }
+    member->sim->with_store = with_store;
     mem_free(end);
+}
+
+void sim_member_check_store(struct sim_member *member)
+{
+    if (!member->sim->with_store)
+        return;
+    uint64_t hash = store_state_hash(&member->store);
+    if (hash != store_state_hash(&member->sim->members[0].store))
+        sim_fail(member->sim, "stores differ", member->number, 0);
+    sim_member_crash(member);
+    sim_member_restart(member);
+    apply_some(member, SIM_ENTRIES_MAX);
+    if (hash != store_state_hash(&member->store))
+        sim_fail(member->sim, "a replayed store differs", member->number, 0);
 }

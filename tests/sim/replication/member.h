@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "replication/applier.h"
 #include "replication/packer.h"
+#include "tests/sim/replication/store_state.h"
 #include "tests/unit/replication/hash_fsm.h"
 
 #include <raft.h>
@@ -39,8 +40,9 @@ struct sim_member {
     struct raft *raft;
     struct raft_fsm raft_fsm;
     struct applier applier;
-    struct hash_state state; /* committed */
-    struct hash_state next;  /* of the open transaction */
+    struct store_state store; /* follows `state` in seeds that have sim->with_store */
+    struct hash_state state;  /* committed */
+    struct hash_state next;   /* of the open transaction */
     bool open;
     bool down;
     bool ending;                               /* takes no snapshot any more */
@@ -69,6 +71,7 @@ struct sim_member {
 /* A seed's whole world. */
 struct sim {
     uint64_t seed;
+    bool with_store; /* the real storage is part of the members' state */
     struct prng prng;
     unsigned count;
     struct sim_member *members;
@@ -94,6 +97,8 @@ void sim_member_crash(struct sim_member *member);
 void sim_member_restart(struct sim_member *member);
 /* Replays the log on each checkpoint and on nothing; counts a failure for a state that differs. */
 void sim_member_check_replay(struct sim_member *member);
+/* With a store: crashes once more and replays; counts a failure when the store ends up different. */
+void sim_member_check_store(struct sim_member *member);
 /* Prints one line and counts. */
 void sim_fail(struct sim *sim, const char *what, uint64_t a, uint64_t b);
 
