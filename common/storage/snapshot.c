@@ -313,24 +313,34 @@ const struct collection *catalog_next(struct store_txn *txn, const char *db, siz
     return NULL;
 }
 
+/* Order of the databases' names. */
+static int compare_db(const struct collection *a, const struct collection *b)
+{
+    int order = memcmp(a->ns, b->ns, a->db_len < b->db_len ? a->db_len : b->db_len);
+    return order != 0 ? order : (int)a->db_len - (int)b->db_len;
+}
+
+/* Where the collections of the database behind that of by_ns[at] begin. One database's collections stand together,
+ * though the databases themselves don't stand in the order of their names ("a-b.c" before "a.c"). */
+static uint32_t behind_db(const struct catalog_snapshot *snapshot, uint32_t at)
+{
+    const struct collection *coll = &snapshot->by_ns[at]->def;
+    char text[CATALOG_NS_MAX + 1];
+    memcpy(text, coll->ns, coll->db_len);
+    text[coll->db_len] = '.' + 1;
+    text[coll->db_len + 1] = 0;
+    struct collection_object probe = {.def.ns = text};
+    return place_of(snapshot->by_ns, snapshot->count, &probe, compare_ns);
+}
+
 const struct collection *catalog_next_db(struct store_txn *txn, const struct collection *previous)
 {
     const struct catalog_snapshot *snapshot = snapshot_of(txn);
     const struct collection *best = NULL;
-    for (uint32_t i = 0; i < snapshot->count; i++) {
+    for (uint32_t i = 0; i < snapshot->count; i = behind_db(snapshot, i)) {
         const struct collection *coll = &snapshot->by_ns[i]->def;
-        if (previous != NULL) {
-            uint32_t min = coll->db_len < previous->db_len ? coll->db_len : previous->db_len;
-            int order = memcmp(coll->ns, previous->ns, min);
-            if (order < 0 || (order == 0 && coll->db_len <= previous->db_len))
-                continue;
-        }
-        if (best == NULL || !in_db(coll, best->ns, best->db_len)) {
-            uint32_t min = best == NULL ? 0 : coll->db_len < best->db_len ? coll->db_len : best->db_len;
-            int order = best == NULL ? -1 : memcmp(coll->ns, best->ns, min);
-            if (order < 0 || (order == 0 && coll->db_len < best->db_len))
-                best = coll;
-        }
+        if ((previous == NULL || compare_db(coll, previous) > 0) && (best == NULL || compare_db(coll, best) < 0))
+            best = coll;
     }
     return best;
 }

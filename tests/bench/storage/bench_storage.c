@@ -3,6 +3,7 @@
  *
  *   insert   DOCS documents of about 1 KiB in transactions of 1000: the store keeps record, _id entry and counters
  *   indexed  the same with a secondary index
+ *   single   one document a transaction
  *   get      by _id: one transaction a get, and many gets in one transaction
  *   scan     all documents
  *
@@ -23,7 +24,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { BATCH = 1000, ROUNDS = 3, OID_OFFSET = 9, GETS = 300000 };
+enum { BATCH = 1000, ROUNDS = 3, OID_OFFSET = 9, GETS = 300000, SINGLES = 20000 };
 
 struct bench {
     const char *dir;
@@ -118,13 +119,13 @@ static void raw_open(const struct bench *bench, struct raw *raw)
     mem_free(path);
 }
 
-static void raw_insert(const struct bench *bench, struct raw *raw, double *best)
+static void raw_insert(const struct bench *bench, struct raw *raw, uint32_t batch, double *best)
 {
     int64_t start = clock_now_ns();
     for (uint32_t i = 0; i < bench->count;) {
         MDB_txn *txn;
         need(mdb_txn_begin(raw->env, NULL, 0, &txn) == 0, "begin");
-        for (uint32_t j = 0; j < BATCH && i < bench->count; j++, i++) {
+        for (uint32_t j = 0; j < batch && i < bench->count; j++, i++) {
             struct bdoc doc = bench->docs[i];
             MDB_val key = {12, (void *)(uintptr_t)(doc.data + OID_OFFSET)};
             MDB_val value = {doc.len, (void *)(uintptr_t)doc.data};
@@ -199,7 +200,7 @@ static struct store *open_store(const struct bench *bench, const char *index_fie
     return store;
 }
 
-static void store_insert(const struct bench *bench, struct store *store, double *best)
+static void store_insert(const struct bench *bench, struct store *store, uint32_t batch, double *best)
 {
     struct err err;
     uint64_t index = 1;
@@ -208,7 +209,7 @@ static void store_insert(const struct bench *bench, struct store *store, double 
         struct store_txn *txn;
         need(store_write_begin(store, &txn, &err), "begin");
         const struct collection *coll = catalog_find(txn, "db.c", 4);
-        for (uint32_t j = 0; j < BATCH && i < bench->count; j++, i++)
+        for (uint32_t j = 0; j < batch && i < bench->count; j++, i++)
             need(record_insert(txn, coll, bench->docs[i], NULL, NULL, &err), "insert");
         store_write_commit(txn, ++index);
     }
@@ -267,27 +268,36 @@ static double checkpoint_ms(struct store *store)
 }
 
 struct figures {
-    double insert, indexed, get, get_one_txn, scan;
+    double insert, indexed, single, get, get_one_txn, scan;
 };
 
 static void measure(const struct bench *bench, struct figures *raw_best, struct figures *store_best, double *checkpoint)
 {
     struct raw raw;
     raw_open(bench, &raw);
-    raw_insert(bench, &raw, &raw_best->insert);
+    raw_insert(bench, &raw, BATCH, &raw_best->insert);
     raw_get(bench, &raw, true, &raw_best->get);
     raw_get(bench, &raw, false, &raw_best->get_one_txn);
     raw_scan(bench, &raw, &raw_best->scan);
     mdb_env_close(raw.env);
     struct store *store = open_store(bench, NULL);
-    store_insert(bench, store, &store_best->insert);
+    store_insert(bench, store, BATCH, &store_best->insert);
     store_get(bench, store, true, &store_best->get);
     store_get(bench, store, false, &store_best->get_one_txn);
     store_scan(bench, store, &store_best->scan);
     *checkpoint = checkpoint_ms(store);
     store_close(store);
     store = open_store(bench, "n");
-    store_insert(bench, store, &store_best->indexed);
+    store_insert(bench, store, BATCH, &store_best->indexed);
+    store_close(store);
+    struct bench few = *bench;
+    if (few.count > SINGLES)
+        few.count = SINGLES;
+    raw_open(bench, &raw);
+    raw_insert(&few, &raw, 1, &raw_best->single);
+    mdb_env_close(raw.env);
+    store = open_store(bench, NULL);
+    store_insert(&few, store, 1, &store_best->single);
     store_close(store);
 }
 
@@ -313,6 +323,7 @@ int main(int argc, char **argv)
     printf("%-34s %12s %12s %8s\n", "", "LMDB", "store", "ratio");
     print_line("insert, batches of 1000", raw.insert, store.insert);
     print_line("insert, one secondary index", raw.insert, store.indexed);
+    print_line("insert, a transaction each", raw.single, store.single);
     print_line("get by _id, a transaction each", raw.get, store.get);
     print_line("get by _id, one transaction", raw.get_one_txn, store.get_one_txn);
     print_line("scan", raw.scan, store.scan);
