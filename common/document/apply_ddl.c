@@ -60,10 +60,13 @@ bool apply_create(struct document_apply *apply, struct codec_reader *reader, str
     create_header_decode(reader, &header);
     if (reader->failed)
         return apply_damaged(err);
-    if (!apply_target_open(&target, apply, header.ns, header.version, NULL, err))
-        return false;
-    const struct collection *coll = target.coll;
-    apply_target_close(&target);
+    /* A creation with a given uuid is the cluster's own business: it comes before the namespace has an owner. */
+    if (!header.exact_uuid) {
+        if (!apply_target_open(&target, apply, header.ns, header.version, NULL, err))
+            return false;
+        apply_target_close(&target);
+    }
+    const struct collection *coll = catalog_find(apply->txn, header.ns, strlen(header.ns));
     bool ok = coll != NULL ? check_existing(coll, &header, err)
                            : document_apply_create(apply, header.ns, header.uuid, header.options, err);
     if (ok && header.indexes.data != NULL)
@@ -72,6 +75,13 @@ bool apply_create(struct document_apply *apply, struct codec_reader *reader, str
         catalog_drop(apply->txn, catalog_find(apply->txn, header.ns, strlen(header.ns)));
     buf_append_u8(result, coll == NULL);
     return ok;
+}
+
+static void tell_dropped(struct document_apply *apply, const char *ns)
+{
+    const struct document_ownership *ownership = document_engine_ownership(apply->engine);
+    if (ownership != NULL && ownership->dropped != NULL)
+        ownership->dropped(ownership->arg, apply, ns);
 }
 
 bool apply_drop(struct document_apply *apply, struct codec_reader *reader, struct buf *result, struct err *err)
@@ -87,6 +97,7 @@ bool apply_drop(struct document_apply *apply, struct codec_reader *reader, struc
     if (target.coll != NULL)
         catalog_drop(apply->txn, target.coll);
     apply_target_close(&target);
+    tell_dropped(apply, ns);
     buf_append_le32(result, indexes);
     return true;
 }
@@ -104,6 +115,7 @@ bool apply_drop_database(struct document_apply *apply, struct codec_reader *read
         position = 0;
         dropped++;
     }
+    tell_dropped(apply, db);
     buf_append_le32(result, dropped);
     return true;
 }

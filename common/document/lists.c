@@ -122,6 +122,9 @@ static void list_databases(struct store_txn *txn, const struct filter *filter, b
     bson_t array;
     BSON_APPEND_ARRAY_BEGIN(reply, "databases", &array);
     while ((coll = catalog_next_db(txn, coll)) != NULL) {
+        /* A member's own state is nobody's database. */
+        if (coll->db_len == 5 && memcmp(coll->ns, "local", 5) == 0)
+            continue;
         bson_t doc = BSON_INITIALIZER;
         int64_t bytes = database_bytes(txn, coll->ns, coll->db_len);
         bson_append_utf8(&doc, "name", -1, coll->ns, (int)coll->db_len);

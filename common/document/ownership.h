@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 
+struct document_apply;
 struct store_txn;
 /* The owner's immutable, reference-counted snapshot for one namespace; opaque here. */
 struct document_view;
@@ -43,6 +44,8 @@ struct document_ownership {
     bool (*may_create_index)(const struct document_view *view, struct bdoc key_pattern, bool unique, struct err *err);
     /* True when an index with that key pattern serves the shard key; the last one of these can't be dropped. */
     bool (*serves_key)(const struct document_view *view, struct bdoc key_pattern);
+    /* Apply thread: a collection ("db.coll") or a database ("db") was dropped in this transaction; forget it. */
+    void (*dropped)(void *arg, struct document_apply *apply, const char *ns);
 };
 
 #endif

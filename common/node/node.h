@@ -48,8 +48,8 @@ struct node_program {
     void (*close)(void *plugin);
     /* Asked after open; NULL or a NULL answer: everything is owned. */
     const struct document_ownership *(*ownership)(void *plugin);
-    /* Called on a worker before a command runs on the leader, the message parsed; may block. False: the command is answered with
-     * the error. Where a shard learns of a newer version that a request carries. */
+    /* Called on a worker before a command runs on the leader, the message parsed; may block. False: the command is
+     * answered with the error. Where a shard learns of a newer version that a request carries. */
     bool (*admit)(void *plugin, struct command_ctx *ctx, struct err *err);
     /* Appends fields to the answer of serverStatus and _sherdStatus. */
     void (*status)(void *plugin, bson_t *out);

@@ -173,9 +173,9 @@ static void stop(struct node *node)
 {
     struct err err;
     rpc_server_stop(node->server);
-    node_housekeeping_stop(node);
     if (node->program->stop != NULL)
         node->program->stop(node->plugin);
+    node_housekeeping_stop(node);
     replica_stop(node->replica, NODE_STOP_TIMEOUT_MS);
     delay_stop(node->delay);
     wait_for_requests(node);
