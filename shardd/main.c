@@ -27,6 +27,16 @@ static bool open_shard(struct node *node, void **plugin, struct err *err)
     return true;
 }
 
+/* On members that didn't hear the command the name is known from the log. */
+static void lead(void *plugin, bool leading)
+{
+    struct shard *shard = plugin;
+    struct ownership_table *table = leading ? ownership_table_newest(&shard->ownership) : NULL;
+    if (table != NULL && table->has_identity)
+        document_engine_set_member_name(node_engine(shard->node), table->shard_name);
+    ownership_table_unref(table);
+}
+
 static const struct document_ownership *ownership_of(void *plugin)
 {
     struct shard *shard = plugin;
@@ -58,7 +68,6 @@ static void close_shard(void *plugin)
     mem_free(shard);
 }
 
-/* The shard's name follows the log on members that did not hear the command. */
 static void append_status(void *plugin, bson_t *out)
 {
     struct shard *shard = plugin;
@@ -83,6 +92,7 @@ int main(int argc, char **argv)
         .applier_count = shard_applier_count,
         .open = open_shard,
         .tick = tick,
+        .lead = lead,
         .stop = stop_shard,
         .close = close_shard,
         .ownership = ownership_of,
