@@ -1,0 +1,13 @@
+# cmake -DOUT=library.c -DFILES=a.js;b.js -P embed.cmake: the files as C arrays.
+set(text "#include \"shell/library.h\"\n\n")
+set(table "")
+set(n 0)
+foreach(file ${FILES})
+  get_filename_component(name ${file} NAME)
+  file(READ ${file} hex HEX)
+  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
+  string(APPEND text "static const unsigned char file_${n}[] = {${bytes}};\n")
+  string(APPEND table "    {\"${name}\", file_${n}, sizeof file_${n}},\n")
+  math(EXPR n "${n} + 1")
+endforeach()
+file(WRITE ${OUT} "${text}\nconst struct library_file library_files[] = {\n${table}    {0},\n};\n")
