@@ -76,7 +76,7 @@ static bool cursor_doc(struct cursor *cursor, struct bdoc *out, struct err *err)
 static bool parse_sequence(struct cursor *cursor, struct wire_msg *out, struct err *err)
 {
     size_t left = cursor_left(cursor);
-    uint32_t size;
+    uint32_t size = 0;
     if (!cursor_le32(cursor, &size, err))
         return false;
     if (size < sizeof size || size > left)
@@ -149,7 +149,7 @@ static bool is_command_ns(const char *ns)
 
 static bool parse_op_query(struct cursor *cursor, struct wire_msg *out, struct err *err)
 {
-    uint32_t skip;
+    uint32_t skip = 0;
     uint32_t limit;
     if (!cursor_le32(cursor, &out->flags, err) || !cursor_str(cursor, &out->query_ns, err) ||
         !cursor_le32(cursor, &skip, err) || !cursor_le32(cursor, &limit, err))
@@ -171,7 +171,7 @@ static bool parse_op_reply(struct cursor *cursor, struct wire_msg *out, struct e
     uint32_t cursor_id_low;
     uint32_t cursor_id_high;
     uint32_t from;
-    uint32_t count;
+    uint32_t count = 0;
     if (!cursor_le32(cursor, &out->flags, err) || !cursor_le32(cursor, &cursor_id_low, err) ||
         !cursor_le32(cursor, &cursor_id_high, err) || !cursor_le32(cursor, &from, err) ||
         !cursor_le32(cursor, &count, err))
