@@ -154,6 +154,7 @@ struct replica {
     struct inflight *inflight_head, *inflight_tail; /* [raft] in log order */
     unsigned inflight_count;                        /* [raft] */
     unsigned inflight_large;                        /* [raft] of PACKER_LARGE_ENTRY_BYTES and more */
+    int64_t nospace_since_ms;                       /* [raft] the log has no room since then; 0: it has */
     struct log_bytes log_bytes;                     /* [raft] */
     uint64_t appended_bytes;                        /* [raft] since the last look of log_bytes */
     uint64_t snapshot_total;                        /* [raft] log_bytes.total at the last snapshot */
@@ -178,6 +179,7 @@ struct replica {
     bool closed;                       /* [mutex] wakes no more */
     struct replica_status status;      /* [mutex] the published one */
 
+    _Atomic bool alone; /* the only voter */
     _Atomic bool leading;
     _Atomic bool serving;
     _Atomic bool refusing; /* stopping: new proposals end at once */

@@ -121,6 +121,15 @@ void packer_next(struct packer *packer, uint64_t term, struct buf *out, struct p
     entry_finish(out, count);
 }
 
+void packer_undo(struct packer *packer, const struct packer *before, struct proposal_list *logged)
+{
+    proposal_list_append(logged, &packer->pending);
+    packer->pending = *logged;
+    *logged = (struct proposal_list){0};
+    packer->fragments_sent = before->fragments_sent;
+    packer->sequence = before->sequence;
+}
+
 void packer_restart(struct packer *packer)
 {
     packer->fragments_sent = 0;

@@ -53,6 +53,8 @@ size_t packer_next_bytes(const struct packer *packer);
 /* Builds the next entry in the empty buffer `out` and appends to `logged` the proposals that it completes: none for a
  * fragment that is not the last. There must be something pending. */
 void packer_next(struct packer *packer, uint64_t term, struct buf *out, struct proposal_list *logged);
+/* Puts back what the last packer_next took: `before` is a copy of the packer from before, `logged` what it appended. */
+void packer_undo(struct packer *packer, const struct packer *before, struct proposal_list *logged);
 /* After loss of leadership: a command whose fragments were cut off starts from the beginning. */
 void packer_restart(struct packer *packer);
 

@@ -1,12 +1,17 @@
 /* From replica_propose to the log. The calling thread only queues; the raft thread packs what has come and submits it
  * at once while the window of uncommitted entries has room. */
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "replication/entry.h"
 #include "replication/internal.h"
 
 #include <string.h>
+
+enum {
+    NOSPACE_PATIENCE_MS = 2000,
+};
 
 void propose_finish(struct replica *replica, struct proposal_list *list, enum replica_outcome outcome)
 {
@@ -121,49 +126,59 @@ static void remember(struct replica *replica, struct inflight *inflight)
         replica->inflight_large++;
 }
 
-/* The library refused the entry, so it is not in the log. */
-static void submit_failed(struct replica *replica, struct inflight *inflight, int rv)
+/* The library refused the entry, so it is not in the log. Space for the next segment usually comes within milliseconds:
+ * only a disk that stays full ends the proposals. */
+static void submit_failed(struct replica *replica, int rv)
 {
-    enum replica_outcome outcome;
+    int64_t now = clock_now_ms();
     switch (rv) {
     case RAFT_NOTLEADER:
-        outcome = REPLICA_NOT_LEADER;
+        propose_refuse(replica, REPLICA_NOT_LEADER);
         break;
     case RAFT_NOSPACE:
-        outcome = REPLICA_BUSY;
+        if (replica->nospace_since_ms == 0)
+            replica->nospace_since_ms = now;
+        if (now - replica->nospace_since_ms > NOSPACE_PATIENCE_MS)
+            propose_refuse(replica, REPLICA_BUSY);
         break;
     default:
         replica_die(replica, REPLICA_EXIT_RAFT, "The log refuses an entry", raft_strerror(rv));
     }
-    end_later(replica, &inflight->proposals, outcome);
-    mem_free(inflight);
-    propose_refuse(replica, outcome);
+}
+
+static void drop_commands(struct proposal_list *list)
+{
+    for (struct proposal *proposal = list->head; proposal != NULL; proposal = proposal->next) {
+        mem_free(proposal->command);
+        proposal->command = NULL;
+    }
 }
 
 static bool submit_next(struct replica *replica)
 {
     struct buf bytes = BUF_INIT;
+    struct packer before = replica->packer;
     struct inflight *inflight = mem_alloc(sizeof *inflight);
     packer_next(&replica->packer, raft_current_term(&replica->raft), &bytes, &inflight->proposals);
     inflight->replica = replica;
     inflight->request.data = inflight;
     inflight->sequence = replica->packer.sequence;
     inflight->bytes = bytes.len;
-    /* The library's allocator is the C library's, like ours: it frees these bytes. */
+    /* The library frees it with its own allocator. */
     struct raft_buffer buffer = {.base = raft_malloc(bytes.len), .len = bytes.len};
     CHECK(buffer.base != NULL);
     memcpy(buffer.base, bytes.data, bytes.len);
     buf_deinit(&bytes);
-    for (struct proposal *proposal = inflight->proposals.head; proposal != NULL; proposal = proposal->next) {
-        mem_free(proposal->command);
-        proposal->command = NULL;
-    }
     int rv = raft_apply(&replica->raft, &inflight->request, &buffer, 1, on_applied);
     if (rv != 0) {
         raft_free(buffer.base);
-        submit_failed(replica, inflight, rv);
+        packer_undo(&replica->packer, &before, &inflight->proposals);
+        mem_free(inflight);
+        submit_failed(replica, rv);
         return false;
     }
+    replica->nospace_since_ms = 0;
+    drop_commands(&inflight->proposals);
     remember(replica, inflight);
     return true;
 }

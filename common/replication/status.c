@@ -55,6 +55,10 @@ void replica_publish(struct replica *replica, bool changed)
     status.commit_index = raft_commit_index(&replica->raft);
     status.applied_index = atomic_load(&replica->apply.applied);
     fill_members(replica, &status);
+    unsigned voters = 0;
+    for (unsigned i = 0; i < replica->raft.configuration.n; i++)
+        voters += replica->raft.configuration.servers[i].role == RAFT_VOTER;
+    atomic_store(&replica->alone, voters == 1 && raft_role(&replica->raft) == RAFT_VOTER);
     pthread_mutex_lock(&replica->mutex);
     replica->status = status;
     pthread_mutex_unlock(&replica->mutex);

@@ -26,6 +26,7 @@ enum {
 static void setup(struct sim *sim, struct raft_fixture *fixture)
 {
     struct raft_configuration configuration;
+    unsigned first = (unsigned)prng_below(&sim->prng, sim->count);
     CHECK(raft_fixture_init(fixture) == 0);
     for (unsigned i = 0; i < sim->count; i++) {
         sim_member_init(&sim->members[i], sim, i);
@@ -35,7 +36,9 @@ static void setup(struct sim *sim, struct raft_fixture *fixture)
         raft_set_pre_vote(sim->members[i].raft, true);
         raft_set_snapshot_threshold(sim->members[i].raft, SNAPSHOT_ENTRIES);
         raft_set_snapshot_trailing(sim->members[i].raft, SIM_ENTRIES_MAX);
-        raft_fixture_set_randomized_election_timeout(fixture, i, 1000 + (unsigned)prng_below(&sim->prng, 900));
+        /* The fixture never draws them again, so they must differ by more than a round trip. */
+        raft_fixture_set_randomized_election_timeout(
+            fixture, i, 1000 + (i + first) % sim->count * 150 + (unsigned)prng_below(&sim->prng, 60));
     }
     CHECK(raft_fixture_configuration(fixture, sim->count, &configuration) == 0);
     CHECK(raft_fixture_bootstrap(fixture, &configuration) == 0);

@@ -106,6 +106,30 @@ static void packer_restart_begins_with_the_first_fragment(void **state)
     buf_deinit(&bytes);
 }
 
+static void packer_undo_gives_the_same_entry_again(void **state)
+{
+    struct packer packer = {.origin = 9};
+    struct buf first = BUF_INIT, second = BUF_INIT;
+    struct proposal_list logged = {0};
+    (void)state;
+    for (unsigned i = 0; i < 300; i++)
+        push(&packer, 8 + i % 5);
+    push(&packer, 2 * ENTRY_FRAGMENT_BYTES);
+    while (packer.pending.head != NULL) {
+        struct packer before = packer;
+        packer_next(&packer, 5, &first, &logged);
+        packer_undo(&packer, &before, &logged);
+        packer_next(&packer, 5, &second, &logged);
+        assert_int_equal(first.len, second.len);
+        assert_memory_equal(first.data, second.data, first.len);
+        buf_clear(&first);
+        buf_clear(&second);
+        proposal_list_finish(&logged, REPLICA_APPLIED);
+    }
+    buf_deinit(&first);
+    buf_deinit(&second);
+}
+
 static void proposals_finished_once_each(void **state)
 {
     struct packer packer = {0};
@@ -129,6 +153,7 @@ int main(void)
         cmocka_unit_test(packer_entry_bounded_in_bytes),
         cmocka_unit_test(packer_large_command_cut_and_completed_by_the_last),
         cmocka_unit_test(packer_restart_begins_with_the_first_fragment),
+        cmocka_unit_test(packer_undo_gives_the_same_entry_again),
         cmocka_unit_test(proposals_finished_once_each),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -123,6 +123,22 @@ static void alone_too_much_in_flight_is_busy(void **state)
     group_deinit(&group);
 }
 
+static void alone_bulk_faster_than_segments_is_not_refused(void **state)
+{
+    static struct outcome outcomes[150];
+    (void)state;
+    group_init(&group, 1, 27400);
+    group_start_all(&group);
+    group_wait_leader(&group);
+    for (unsigned i = 0; i < 150; i++)
+        group_propose(&group, 0, i, 512 << 10, &outcomes[i]);
+    for (unsigned i = 0; i < 150; i++) {
+        assert_true(outcome_wait(&outcomes[i]));
+        assert_int_equal(outcomes[i].outcome, REPLICA_APPLIED);
+    }
+    group_deinit(&group);
+}
+
 static void three_members_agree(void **state)
 {
     struct replica_status status;
@@ -343,6 +359,7 @@ int main(void)
         cmocka_unit_test(alone_snapshots_cut_the_log_and_restart_skips),
         cmocka_unit_test(alone_large_command_logged_in_fragments),
         cmocka_unit_test(alone_too_much_in_flight_is_busy),
+        cmocka_unit_test(alone_bulk_faster_than_segments_is_not_refused),
         cmocka_unit_test(three_members_agree),
         cmocka_unit_test(three_follower_refuses_and_names_the_leader),
         cmocka_unit_test(three_leader_lost_and_back_all_acknowledged_there),
