@@ -3,8 +3,7 @@
 #include "shell/engine_internal.h"
 
 #include "base/check.h"
-
-#include <openssl/evp.h>
+#include "bson/base64.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -111,27 +110,13 @@ static bool append_decimal(const struct place *place, JSObjectRef object)
               : refuse(place, "not a decimal number");
 }
 
-/* Base64 to bytes; false for malformed text. */
-static bool decode_base64(const struct buf *text, struct buf *out)
-{
-    if (text->len % 4 != 0)
-        return false;
-    int len = EVP_DecodeBlock(buf_reserve(out, text->len / 4 * 3 + 1), text->data, (int)text->len);
-    if (len < 0)
-        return false;
-    out->len = (size_t)len;
-    for (size_t i = text->len; i > 0 && text->data[i - 1] == '=' && out->len > 0; i--)
-        out->len--;
-    return true;
-}
-
 static bool append_binary(const struct place *place, JSObjectRef object)
 {
     struct buf text = BUF_INIT;
     struct buf bytes = BUF_INIT;
     text_property(place, object, "base64", &text);
     double subtype = number_property(place, object, "sub_type");
-    bool ok = subtype >= 0 && subtype <= 255 && decode_base64(&text, &bytes);
+    bool ok = subtype >= 0 && subtype <= 255 && base64_decode(&bytes, (const char *)text.data, text.len);
     if (ok)
         ok = bson_append_binary(place->to, place->key, place->key_len, (bson_subtype_t)subtype, bytes.data,
                                 (uint32_t)bytes.len);
@@ -446,8 +431,8 @@ static JSValueRef from_binary(struct engine *engine, const struct bval *val, JSV
         len -= 4;
     }
     struct buf text = BUF_INIT;
-    int text_len = EVP_EncodeBlock(buf_reserve(&text, (size_t)len / 3 * 4 + 8), data, (int)len);
-    JSValueRef arguments[2] = {engine_string(engine->context, (const char *)text.data, (size_t)text_len),
+    base64_encode(&text, data, len);
+    JSValueRef arguments[2] = {engine_string(engine->context, text.len > 0 ? (const char *)text.data : "", text.len),
                                JSValueMakeNumber(engine->context, subtype)};
     buf_deinit(&text);
     return make(engine, MAKE_BINARY, 2, arguments, exception);

@@ -1,6 +1,7 @@
 #include "bson/extjson.h"
 
 #include "base/check.h"
+#include "bson/base64.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -68,19 +69,6 @@ static void put_text_value(struct buf *to, const struct bval *val)
     put_string(to, text, len);
 }
 
-static void put_base64(struct buf *to, const uint8_t *data, uint32_t len)
-{
-    static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for (uint32_t i = 0; i < len; i += 3) {
-        uint32_t left = len - i;
-        uint32_t bits =
-            (uint32_t)data[i] << 16 | (left > 1 ? (uint32_t)data[i + 1] << 8 : 0) | (left > 2 ? data[i + 2] : 0);
-        char out[4] = {alphabet[bits >> 18], alphabet[bits >> 12 & 63], left > 1 ? alphabet[bits >> 6 & 63] : '=',
-                       left > 2 ? alphabet[bits & 63] : '='};
-        buf_append(to, out, sizeof out);
-    }
-}
-
 /* The shortest decimal that reads back as the same double; whole numbers keep a ".0". */
 static void put_f64(struct buf *to, double number)
 {
@@ -146,7 +134,7 @@ static void print_binary(struct buf *to, const struct bval *val)
         len -= 4;
     }
     put(to, "{\"$binary\":{\"base64\":\"");
-    put_base64(to, data, len);
+    base64_encode(to, data, len);
     put_format(to, "\",\"subType\":\"%02x\"}}", subtype);
 }
 

@@ -1,6 +1,7 @@
 #include "bson/extjson_types.h"
 
 #include "base/mem.h"
+#include "bson/base64.h"
 
 #include <errno.h>
 #include <math.h>
@@ -176,36 +177,6 @@ static bool unwrap_date(const struct unwrap *unwrap)
     return bson_append_date_time(unwrap->to, unwrap->key, unwrap->key_len, ms);
 }
 
-static int base64_digit(char digit)
-{
-    static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const char *at = digit == 0 ? NULL : strchr(alphabet, digit);
-    return at == NULL ? -1 : (int)(at - alphabet);
-}
-
-static bool parse_base64(const char *text, struct buf *out)
-{
-    size_t len = strlen(text);
-    if (len % 4 != 0)
-        return false;
-    for (size_t i = 0; i < len; i += 4) {
-        uint32_t bits = 0;
-        int digits = 0;
-        for (; digits < 4 && text[i + (size_t)digits] != '='; digits++) {
-            int digit = base64_digit(text[i + (size_t)digits]);
-            if (digit < 0)
-                return false;
-            bits |= (uint32_t)digit << (18 - 6 * digits);
-        }
-        bool padded = digits < 4;
-        if (digits < 2 || (padded && (i + 4 != len || text[i + 3] != '=')))
-            return false;
-        uint8_t bytes[3] = {(uint8_t)(bits >> 16), (uint8_t)(bits >> 8), (uint8_t)bits};
-        buf_append(out, bytes, (size_t)digits - 1);
-    }
-    return true;
-}
-
 /* {"$binary": {"base64": "...", "subType": "00"}}, and the older {"$binary": "...", "$type": "00"}. */
 static bool unwrap_binary(const struct unwrap *unwrap)
 {
@@ -223,7 +194,7 @@ static bool unwrap_binary(const struct unwrap *unwrap)
     if (*type == 0 || *end != 0 || strlen(type) > 2)
         return false;
     struct buf bytes = BUF_INIT;
-    bool ok = parse_base64(data, &bytes) &&
+    bool ok = base64_decode(&bytes, data, strlen(data)) &&
               bson_append_binary(unwrap->to, unwrap->key, unwrap->key_len, (bson_subtype_t)subtype,
                                  bytes.len > 0 ? bytes.data : (const uint8_t *)"", (uint32_t)bytes.len);
     buf_deinit(&bytes);
