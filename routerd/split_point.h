@@ -17,8 +17,4 @@ struct split_request {
 bool split_point_find(struct route *route, const struct split_request *request, const struct chunk **chunk,
                       struct bdoc *point, struct err *err) ERR_WARN_UNUSED;
 
-/* {$and: [...]}: documents whose shard key is at or above `min` and below `max` (ends that are MinKey or MaxKey are
- * left out), for a pattern without a hashed field. Appended to `out`. */
-void split_range_filter(const struct shardkey *key, struct bdoc min, struct bdoc max, bson_t *out);
-
 #endif

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { OUTGOING_PIECES_MAX = 32 }; /* runs of bytes in one request; beyond it the statements are copied together */
+
 const char *write_kind_command(enum write_kind kind)
 {
     static const char *const names[] = {"insert", "update", "delete"};
@@ -86,30 +88,47 @@ bool write_batch_init(struct write_batch *batch, struct command_ctx *ctx, enum w
     return true;
 }
 
-/* The statements of a group as runs of bytes; neighbours in the client's message become one run. */
-static struct wire_piece *group_pieces(const struct write_batch *batch, const struct write_group *group,
-                                       unsigned *count)
-{
-    struct wire_piece *pieces = mem_alloc_array(group->count, sizeof *pieces);
-    *count = 0;
-    for (uint32_t i = 0; i < group->count; i++) {
-        const struct write_item *item = &batch->items[group->items[i]];
-        struct wire_piece *last = *count ? &pieces[*count - 1] : NULL;
-        if (last && item->owner && last->owner == item->owner &&
-            (const uint8_t *)last->data + last->len == item->doc.data)
-            last->len += item->doc.len;
-        else
-            pieces[(*count)++] =
-                (struct wire_piece){.data = item->doc.data, .len = item->doc.len, .owner = item->owner};
-    }
-    return pieces;
-}
-
 /* A request on the wire: what rpc borrows until the round is over. */
 struct outgoing {
-    struct wire_piece *pieces;
+    struct wire_piece pieces[OUTGOING_PIECES_MAX];
+    struct wire_frame *copy; /* holds statements that lie too scattered to go out as they are; NULL: none */
     struct rpc_sequence sequence;
 };
+
+/* The statements of a group as runs of bytes; neighbours in the client's message become one run. False: there are too
+ * many runs. */
+static bool outgoing_runs(const struct write_batch *batch, const struct write_group *group, struct outgoing *out)
+{
+    unsigned count = 0;
+    for (uint32_t i = 0; i < group->count; i++) {
+        const struct write_item *item = &batch->items[group->items[i]];
+        struct wire_piece *last = count ? &out->pieces[count - 1] : NULL;
+        if (last && item->owner && last->owner == item->owner &&
+            (const uint8_t *)last->data + last->len == item->doc.data) {
+            last->len += item->doc.len;
+            continue;
+        }
+        if (count == OUTGOING_PIECES_MAX)
+            return false;
+        out->pieces[count++] = (struct wire_piece){.data = item->doc.data, .len = item->doc.len, .owner = item->owner};
+    }
+    out->sequence.piece_count = count;
+    return true;
+}
+
+static void outgoing_copy(const struct write_batch *batch, const struct write_group *group, struct outgoing *out)
+{
+    struct buf bytes = BUF_INIT;
+    size_t total = 0;
+    for (uint32_t i = 0; i < group->count; i++)
+        total += batch->items[group->items[i]].doc.len;
+    (void)buf_reserve(&bytes, total);
+    for (uint32_t i = 0; i < group->count; i++)
+        buf_append(&bytes, batch->items[group->items[i]].doc.data, batch->items[group->items[i]].doc.len);
+    out->copy = wire_frame_take(&bytes);
+    out->pieces[0] = (struct wire_piece){.data = out->copy->data, .len = out->copy->len, .owner = out->copy};
+    out->sequence.piece_count = 1;
+}
 
 static void outgoing_make(const struct write_batch *batch, const struct route *route, const struct write_group *group,
                           struct outgoing *outgoing, struct remote_request *request)
@@ -124,7 +143,8 @@ static void outgoing_make(const struct write_batch *batch, const struct route *r
         route_append_range_version(route, &request->body, group->ranges, group->range_count);
     else
         route_append_key_version(route, &request->body);
-    outgoing->pieces = group_pieces(batch, group, &outgoing->sequence.piece_count);
+    if (!outgoing_runs(batch, group, outgoing))
+        outgoing_copy(batch, group, outgoing);
     outgoing->sequence.pieces = outgoing->pieces;
     outgoing->sequence.name = write_kind_field(batch->kind);
     request->sequences = &outgoing->sequence;
@@ -298,7 +318,7 @@ static void run_round(struct write_batch *batch, struct route *route, struct wri
         settle_ranges(batch, round, again);
     for (size_t i = 0; i < round->count; i++) {
         remote_request_deinit(&requests[i]);
-        mem_free(outgoing[i].pieces);
+        wire_frame_unref(outgoing[i].copy);
     }
     mem_free(again);
     mem_free(outgoing);
