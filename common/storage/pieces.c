@@ -9,7 +9,7 @@ static void piece_key(uint8_t out[RECORD_PIECE_KEY_BYTES], uint32_t collection_i
     out[13] = (uint8_t)piece;
 }
 
-static uint32_t piece_count(uint32_t len)
+uint32_t pieces_count(uint32_t len)
 {
     return (len + RECORD_PIECE_BYTES - 1) / RECORD_PIECE_BYTES;
 }
@@ -58,8 +58,8 @@ void pieces_write(struct store_txn *txn, uint32_t collection_id, uint64_t record
 {
     uint8_t key[RECORD_PIECE_KEY_BYTES];
     record_key(key, collection_id, record_id);
-    uint32_t count = piece_count(doc.len);
-    uint32_t old_count = piece_count(old_len);
+    uint32_t count = pieces_count(doc.len);
+    uint32_t old_count = pieces_count(old_len);
     if (count <= 1 && old_count <= 1) {
         env_cursor_put(env_write_cursor(txn, STORE_DB_RECORDS, collection_id), key, RECORD_KEY_BYTES, doc.data,
                        doc.len);
@@ -79,7 +79,7 @@ void pieces_write(struct store_txn *txn, uint32_t collection_id, uint64_t record
 void pieces_erase(struct store_txn *txn, uint32_t collection_id, uint64_t record_id, uint32_t old_len)
 {
     uint8_t key[RECORD_PIECE_KEY_BYTES];
-    for (uint32_t piece = 0; piece < piece_count(old_len); piece++) {
+    for (uint32_t piece = 0; piece < pieces_count(old_len); piece++) {
         piece_key(key, collection_id, record_id, piece);
         env_delete(txn, STORE_DB_RECORDS, key, piece == 0 ? RECORD_KEY_BYTES : RECORD_PIECE_KEY_BYTES);
     }

@@ -20,6 +20,8 @@ static inline void record_key(uint8_t out[RECORD_KEY_BYTES], uint32_t collection
     store_be64(out + 4, record_id);
 }
 
+/* How many values a document of that length has. */
+uint32_t pieces_count(uint32_t len);
 /* Puts a document together from its first value; `scratch` is used only when there are pieces. */
 void pieces_read(struct store_txn *txn, uint32_t collection_id, uint64_t record_id, const MDB_val *first,
                  struct buf *scratch, struct bdoc *doc);

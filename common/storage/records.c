@@ -214,8 +214,6 @@ static void merge_keys(struct store_txn *txn, const struct index_def *index, str
                         ? -1
                         : keyenc_compare(key_bytes(old, o), old->keys[o].len, key_bytes(fresh, n), fresh->keys[n].len);
         if (order == 0) {
-            if (index->state == INDEX_BUILDING) /* the build may not have come to the record yet */
-                fresh->keys[kept++] = fresh->keys[n];
             o++;
             n++;
         } else if (order < 0) {

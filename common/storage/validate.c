@@ -5,6 +5,7 @@
 #include "storage/cursor.h"
 #include "storage/entries.h"
 #include "storage/index_keys.h"
+#include "storage/pieces.h"
 #include "storage/records.h"
 
 #include <stdarg.h>
@@ -16,6 +17,7 @@ struct validation {
     int64_t docs;
     int64_t bytes;
     int64_t invalid;
+    int64_t values;    /* that the documents should have in the records database */
     int64_t *expected; /* entries that the documents should have, for each index */
     int64_t *found;    /* entries that are there */
     bool *multikey;    /* some document needs the flag */
@@ -72,6 +74,7 @@ static void walk_records(struct validation *v)
         struct err err;
         v->docs++;
         v->bytes += doc.len;
+        v->values += pieces_count(doc.len);
         if (!bdoc_validate(doc.data, doc.len, BDOC_MAX_WIRE_DEPTH, &err)) {
             v->invalid++;
             complain(v, "record %llu: %.200s", (unsigned long long)record_id, err.msg);
@@ -82,6 +85,25 @@ static void walk_records(struct validation *v)
     }
     record_cursor_close(&cursor);
     index_keys_deinit(&keys);
+}
+
+/* Pieces of which no document is made. */
+static void count_values(struct validation *v)
+{
+    uint8_t first[RECORD_KEY_BYTES];
+    record_key(first, v->coll->id, 0);
+    MDB_val key = {sizeof first, first};
+    MDB_val value;
+    MDB_cursor *cursor = env_cursor_take(v->txn, STORE_DB_RECORDS);
+    int64_t found = 0;
+    bool more = env_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
+    while (more && load_be32(key.mv_data) == v->coll->id) {
+        found++;
+        more = env_cursor_get(cursor, &key, &value, MDB_NEXT);
+    }
+    env_cursor_give(v->txn, STORE_DB_RECORDS, cursor);
+    if (found != v->values)
+        complain(v, "the documents need %lld stored pieces, found were %lld", (long long)v->values, (long long)found);
 }
 
 /* True when the document that the entry leads to has that key. */
@@ -163,6 +185,7 @@ bool collection_validate(struct store_txn *txn, const struct collection *coll, b
     v.found = mem_alloc_array(coll->index_count, sizeof *v.found);
     v.multikey = mem_alloc_array(coll->index_count, sizeof *v.multikey);
     walk_records(&v);
+    count_values(&v);
     for (uint32_t i = 0; i < coll->index_count; i++)
         walk_index(&v, i);
     counter_collection(txn, coll, &counted);

@@ -112,7 +112,9 @@ static void catalog_readers_see_the_version_of_their_transaction(void **state)
     assert_true(create(f, "db.a", 1));
     fixture_commit(f);
     struct store_txn *old;
+    struct store_txn *late; /* as old, but looks at the catalog only after the change */
     assert_true(store_read_begin(f->store, &old, &f->err));
+    assert_true(store_read_begin(f->store, &late, &f->err));
     fixture_begin(f);
     assert_true(create(f, "db.b", 2));
     assert_null(find(old, "db.b")); /* first use of the catalog by this reader */
@@ -120,6 +122,16 @@ static void catalog_readers_see_the_version_of_their_transaction(void **state)
     fixture_commit(f);
     struct store_txn *fresh;
     assert_true(store_read_begin(f->store, &fresh, &f->err));
+    for (int i = 0; i < 3; i++) { /* more versions than are kept at hand */
+        char ns[32];
+        snprintf(ns, sizeof ns, "more.c%d", i);
+        fixture_begin(f);
+        assert_true(create(f, ns, 10 + i));
+        fixture_commit(f);
+    }
+    assert_non_null(find(late, "db.a"));
+    assert_null(find(late, "db.b"));
+    store_read_end(late);
     assert_non_null(find(old, "db.a"));
     assert_null(find(old, "db.b"));
     assert_null(find(fresh, "db.a"));
@@ -192,6 +204,7 @@ static void catalog_drop_erases_in_steps(void **state)
     struct counter delta = {.docs = 1};
     counter_range_add(f->txn, f->coll, "r", 1, &delta);
     assert_false(catalog_erase_pending(f->txn));
+    struct collection gone = {.id = f->coll->id};
     catalog_drop(f->txn, f->coll);
     assert_null(find(f->txn, "db.c"));
     assert_true(create(f, "db.c", 77)); /* the name is free at once */
@@ -206,6 +219,9 @@ static void catalog_drop_erases_in_steps(void **state)
     fixture_begin(f);
     assert_valid(f);
     struct counter counter;
+    assert_false(counter_range(f->txn, &gone, "r", 1, &counter));
+    counter_collection(f->txn, &gone, &counter);
+    assert_int_equal(counter.docs, 0);
     fixture_find(f);
     counter_collection(f->txn, f->coll, &counter);
     assert_int_equal(counter.docs, 1);
