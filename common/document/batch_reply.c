@@ -83,10 +83,26 @@ bool batch_reply_close(struct batch_reply *reply, size_t opened_at)
     return false;
 }
 
+void batch_reply_add_sort_key(struct batch_reply *reply, const void *key, size_t len)
+{
+    struct buf *out = &reply->sort_keys;
+    buf_append_u8(out, BT_BINARY);
+    append_index_key(out, reply->sort_key_count++);
+    buf_append_le32(out, (uint32_t)len);
+    buf_append_u8(out, BSON_SUBTYPE_BINARY);
+    buf_append(out, key, len);
+}
+
 struct wire_frame *batch_reply_end(struct batch_reply *reply, int64_t cursor_id, const char *ns)
 {
     struct buf *out = &reply->bytes;
     document_end(out, reply->array_start);
+    if (reply->sort_key_count > 0) {
+        size_t start = document_begin(out, BT_ARRAY, "sortKeys");
+        buf_append(out, reply->sort_keys.data, reply->sort_keys.len);
+        document_end(out, start);
+    }
+    buf_deinit(&reply->sort_keys);
     buf_append_u8(out, BT_INT64);
     buf_append(out, "id", sizeof "id");
     buf_append_le64(out, (uint64_t)cursor_id);
@@ -108,4 +124,5 @@ struct wire_frame *batch_reply_end(struct batch_reply *reply, int64_t cursor_id,
 void batch_reply_deinit(struct batch_reply *reply)
 {
     buf_deinit(&reply->bytes);
+    buf_deinit(&reply->sort_keys);
 }

@@ -16,7 +16,9 @@ struct batch_reply {
     size_t body_start;
     size_t cursor_start;
     size_t array_start;
-    uint32_t count; /* documents so far */
+    uint32_t count;       /* documents so far */
+    struct buf sort_keys; /* elements of the array sortKeys; empty: none are given */
+    uint32_t sort_key_count;
 };
 
 /* `first`: the batch is called firstBatch. */
@@ -27,6 +29,8 @@ bool batch_reply_add(struct batch_reply *reply, struct bdoc doc);
  * returns where it began, close counts the document, or takes it back and returns false when it doesn't fit. */
 size_t batch_reply_open(struct batch_reply *reply);
 bool batch_reply_close(struct batch_reply *reply, size_t opened_at);
+/* The sort key of the document added last, for a router that merges: cursor.sortKeys. */
+void batch_reply_add_sort_key(struct batch_reply *reply, const void *key, size_t len);
 /* The whole message; the caller's reference. */
 struct wire_frame *batch_reply_end(struct batch_reply *reply, int64_t cursor_id, const char *ns);
 /* Instead of batch_reply_end. */

@@ -205,6 +205,17 @@ bool document_cursor_next(struct document_cursor *cursor, struct bdoc *out, stru
     return pipeline_run_next(cursor->run, out, err);
 }
 
+static bool add_sort_key(const struct document_cursor *cursor, struct batch_reply *reply, struct bdoc doc,
+                         struct err *err)
+{
+    struct buf key = BUF_INIT;
+    bool ok = sort_key_append(cursor->key_spec, doc, &key, err);
+    if (ok)
+        batch_reply_add_sort_key(reply, key.data, key.len);
+    buf_deinit(&key);
+    return ok;
+}
+
 /* *added false: it doesn't fit. */
 static bool add(struct document_cursor *cursor, struct batch_reply *reply, struct bdoc doc, bool *added,
                 struct err *err)
@@ -251,6 +262,8 @@ bool document_cursor_fill(struct document_cursor *cursor, struct batch_reply *re
                 buf_append(&cursor->pending, doc.data, doc.len);
             return true;
         }
+        if (cursor->key_spec != NULL && !add_sort_key(cursor, reply, doc, err))
+            return false;
         buf_clear(&cursor->pending);
     }
     /* No document can follow a limit that was reached: the client is spared an empty getMore. */

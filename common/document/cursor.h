@@ -27,8 +27,9 @@ struct document_cursor {
     struct buf list;       /* documents end to end, instead of a scan */
     size_t list_at;
 
-    struct sort_spec *sort; /* to be done in memory; NULL: none */
-    struct sorter *sorter;  /* once all documents were read */
+    struct sort_spec *sort;     /* to be done in memory; NULL: none */
+    struct sort_spec *key_spec; /* every result comes with its sort key by this; NULL: none */
+    struct sorter *sorter;      /* once all documents were read */
     int64_t skip_left;
     int64_t limit_left; /* -1: no limit */
     bool single_batch;

@@ -17,6 +17,7 @@ struct find_request {
     int64_t batch_size; /* -1: not given */
     bool single_batch;
     bool no_timeout;
+    bool sort_keys; /* $sherdSortKeys: the router merges and wants them */
 };
 
 static bool refuse_unsupported(struct bdoc body, struct err *err)
@@ -40,7 +41,8 @@ static bool parse_numbers(struct bdoc body, struct find_request *out, struct err
            field_get_i64_in(body, "limit", 0, INT64_MAX, &out->limit, err) &&
            field_get_i64_in(body, "batchSize", 0, INT64_MAX, &out->batch_size, err) &&
            field_get_bool(body, "singleBatch", &out->single_batch, err) &&
-           field_get_bool(body, "noCursorTimeout", &out->no_timeout, err);
+           field_get_bool(body, "noCursorTimeout", &out->no_timeout, err) &&
+           field_get_bool(body, "$sherdSortKeys", &out->sort_keys, err);
 }
 
 static bool parse(struct command_ctx *ctx, struct find_request *out, struct err *err)
@@ -79,6 +81,8 @@ static bool compile(struct document_cursor *cursor, const struct find_request *r
     if (request->sort.data != NULL && !bdoc_is_empty(request->sort) && sort_spec_natural(request->sort) == 0 &&
         !sort_spec_compile(&cursor->arena, request->sort, &cursor->sort, err))
         return false;
+    if (request->sort_keys)
+        cursor->key_spec = cursor->sort;
     if (request->projection.data == NULL || bdoc_is_empty(request->projection))
         return true;
     if (!projection_compile(&cursor->arena, request->projection, PROJECTION_FIND, cursor->filter, &cursor->env,

@@ -72,15 +72,17 @@ static void add_error(struct insert_op *op, uint32_t index, const struct err *er
     op->stopped |= op->ordered;
 }
 
-static bool starts_with_id(struct bdoc doc)
+/* With an _id in front that can't be wrong in itself. */
+static bool is_storable(struct bdoc doc)
 {
-    return doc.len > 8 && memcmp(doc.data + 5, "_id", 4) == 0;
+    return doc.len > 8 && doc.data[4] != BT_DOCUMENT && memcmp(doc.data + 5, "_id", 4) == 0 &&
+           doc.len <= BDOC_MAX_BYTES;
 }
 
 /* Appends the document as it will be stored. */
 static bool append_doc(struct buf *out, struct bdoc doc, struct err *err)
 {
-    if (starts_with_id(doc) && doc.len <= BDOC_MAX_BYTES) {
+    if (is_storable(doc)) {
         buf_append(out, doc.data, doc.len);
         return true;
     }

@@ -39,7 +39,7 @@ struct node_program {
     /* All hooks may be NULL. Called in this order: open (main thread; the store is open, nothing runs yet), start (the
      * rpc server answers), tick (about once a second on one housekeeping thread, may block), lead (housekeeping thread,
      * when this member begins or ceases to lead; a new leader has applied all of its predecessors' entries), stop (no
-     * request comes any more; tick has ended), close (frees the plugin). */
+     * request comes any more; what tick waits for must end soon), close (frees the plugin). */
     bool (*open)(struct node *node, void **plugin, struct err *err);
     void (*start)(void *plugin);
     void (*tick)(void *plugin);
