@@ -141,7 +141,7 @@ struct replica {
     int seen_state;
     uint64_t seen_term;
     uint64_t seen_leader;
-    bool seen_serving;
+    bool settled;            /* a leader was known once */
     uint64_t queued_index;   /* last index handed to the apply thread */
     uint64_t fragment_index; /* last index that held a fragment which isn't the last of its command; 0: none */
     uint64_t barrier_term;   /* our barrier of this term was submitted */

@@ -65,6 +65,21 @@ static void start_leading(struct replica *replica)
              LOG_I64("lastIndex", raft_last_index(&replica->raft)));
 }
 
+/* A member starts with a short election timeout, so that a new group has its leader soon; an existing one is not
+ * disturbed, because members that have a leader grant no pre-vote. From the first leader on the configured one holds.
+ * The library's setter would also touch a leader's state. */
+static void settle(struct replica *replica)
+{
+    struct raft *raft = &replica->raft;
+    unsigned timeout = replica->options.election_timeout_ms;
+    if (replica->settled)
+        return;
+    replica->settled = true;
+    raft->election_timeout = timeout;
+    if (raft_state(raft) == RAFT_FOLLOWER)
+        raft->follower_state.randomized_election_timeout = raft_random(&raft->random, timeout, 2 * timeout);
+}
+
 static bool notice_change(struct replica *replica)
 {
     struct raft *raft = &replica->raft;
@@ -82,6 +97,8 @@ static bool notice_change(struct replica *replica)
     replica->seen_state = state;
     replica->seen_term = term;
     replica->seen_leader = leader;
+    if (leader != 0)
+        settle(replica);
     if (begins)
         start_leading(replica);
     if (state == RAFT_UNAVAILABLE && !replica->closing)

@@ -15,6 +15,7 @@
 enum {
     INSTALL_SNAPSHOT_TIMEOUT_MS = 2000, /* the library's 30 s would mean a standstill after a copy */
     CONNECT_RETRY_MS = 100,
+    START_ELECTION_TIMEOUT_MS = 200, /* until a leader is known for the first time; see leader.c */
     DISK_RETRY_MS = 60000, /* longer than the watchdog: a retry of the library after a failed append crashes */
     WATCHDOG_MS = 5000,
     STOP_POLL_MS = 5,
@@ -243,7 +244,9 @@ static void configure(struct replica *replica)
     raft->tracer = NULL;
     raft_uv_set_tracer(&replica->io, NULL);
     raft_seed(raft, (unsigned)random_u64());
-    raft_set_election_timeout(raft, replica->options.election_timeout_ms);
+    raft_set_election_timeout(raft, START_ELECTION_TIMEOUT_MS < replica->options.election_timeout_ms
+                                        ? START_ELECTION_TIMEOUT_MS
+                                        : replica->options.election_timeout_ms);
     raft_set_heartbeat_timeout(raft, replica->options.heartbeat_ms);
     raft_set_install_snapshot_timeout(raft, INSTALL_SNAPSHOT_TIMEOUT_MS);
     raft_set_pre_vote(raft, true);
