@@ -97,8 +97,10 @@ static enum attempt commit_change(struct config_server *server, const struct cha
     if (payload.len > COMMIT_MAX_BYTES) {
         err_set(err, ERR_InvalidLength, "the change of metadata is too large");
         result = ATTEMPT_FAILED;
-    } else if (!node_propose_wait(server->node, CONFIG_KIND_COMMIT, payload.data, payload.len, job->deadline_ms, NULL,
-                                  err)) {
+    } else if (!node_propose_wait(
+                   server->node,
+                   &(struct node_command){.kind = CONFIG_KIND_COMMIT, .payload = payload.data, .len = payload.len},
+                   job->deadline_ms, NULL, err)) {
         result = err->code == ERR_ConflictingOperationInProgress ? ATTEMPT_AGAIN : ATTEMPT_FAILED;
     }
     buf_deinit(&payload);
@@ -188,8 +190,8 @@ static void bootstrap_if_needed(struct config_server *server)
     }
     struct buf payload = BUF_INIT;
     bootstrap_encode(&payload);
-    if (node_propose_wait(server->node, CONFIG_KIND_BOOTSTRAP, payload.data, payload.len,
-                          deadline_after_ms(SERVER_CHANGE_MS), NULL, &err)) {
+    struct node_command command = {.kind = CONFIG_KIND_BOOTSTRAP, .payload = payload.data, .len = payload.len};
+    if (node_propose_wait(server->node, &command, deadline_after_ms(SERVER_CHANGE_MS), NULL, &err)) {
         log_info("CONFIG", 7003, "Config database created", LOG_STR("server", node_address(server->node)));
     } else {
         log_warn("CONFIG", 7004, "Config database not created yet", LOG_STR("error", err.msg));

@@ -37,8 +37,8 @@ static void proposed(void *arg, const struct document_result *result)
 
 static enum command_status propose(struct command_ctx *ctx, uint8_t kind, bson_t *payload)
 {
-    struct node *node = node_of(ctx);
-    node_propose(node, kind, bson_get_data(payload), payload->len, proposed, ctx);
+    struct node_command command = {.kind = kind, .payload = bson_get_data(payload), .len = payload->len};
+    node_propose(node_of(ctx), &command, proposed, ctx);
     bson_destroy(payload);
     return COMMAND_PARKED;
 }
@@ -74,7 +74,8 @@ static enum command_status set_identity_run(struct command_ctx *ctx, struct err 
     BSON_APPEND_UTF8(&payload, "shardName", name);
     BSON_APPEND_OID(&payload, "clusterId", cluster_id);
     BSON_APPEND_UTF8(&payload, "configdb", configdb);
-    node_propose(node_of(ctx), SHARD_KIND_IDENTITY, bson_get_data(&payload), payload.len, identity_proposed, ctx);
+    struct node_command command = {.kind = SHARD_KIND_IDENTITY, .payload = bson_get_data(&payload), .len = payload.len};
+    node_propose(node_of(ctx), &command, identity_proposed, ctx);
     bson_destroy(&payload);
     return COMMAND_PARKED;
 }

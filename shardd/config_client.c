@@ -38,14 +38,18 @@ static bool is_passing(int32_t code)
            code == ERR_InterruptedDueToReplStateChange;
 }
 
-/* One try. *again: somebody else, or the same a little later, may answer. */
-static bool try_one(struct shard *shard, const char *address, struct bdoc body, int64_t deadline_ms,
-                    struct rpc_call *call, bool *again, struct err *err)
+/* One try of `call`. *again: somebody else, or the same a little later, may answer. */
+static bool try_one(struct shard *shard, const char *address, struct bdoc body, struct rpc_call *call, bool *again,
+                    struct err *err)
 {
+    int64_t deadline_ms = call->deadline_ms;
     int64_t limit_ms = deadline_after_ms(REFRESH_CALL_MS);
     rpc_call_deinit(call);
     *again = true;
-    if (!rpc_call_run(call, shard->client, address, body, deadline_ms < limit_ms ? deadline_ms : limit_ms, err)) {
+    bool answered =
+        rpc_call_run(call, shard->client, address, body, deadline_ms < limit_ms ? deadline_ms : limit_ms, err);
+    call->deadline_ms = deadline_ms;
+    if (!answered) {
         remember_leader(&shard->refresher, "");
         return false;
     }
@@ -73,7 +77,7 @@ bool config_client_ask(struct shard *shard, const char *configdb, struct bdoc bo
         memcpy(leader, shard->refresher.config_leader, sizeof leader);
         pthread_mutex_unlock(&shard->refresher.mutex);
         const char *address = leader[0] != '\0' ? leader : hosts.hosts[turn % hosts.count];
-        if (try_one(shard, address, body, deadline_ms, call, &again, err))
+        if (try_one(shard, address, body, call, &again, err))
             return true;
         if (!again || deadline_passed(deadline_ms) || is_stopping(&shard->refresher))
             return false;

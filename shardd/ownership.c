@@ -78,31 +78,31 @@ static bool check_database(const struct ownership_table *table, const struct doc
     return ok || stale_config_set(err, ns, table->shard_name, NULL, view == NULL ? NULL : &view->version);
 }
 
-static bool check(const struct ownership_table *table, const struct document_view *view, const char *ns,
-                  struct bdoc version_doc, enum document_access access, struct err *err)
+static bool check(const struct ownership_table *table, const struct document_view *view,
+                  const struct document_access *access, struct err *err)
 {
     struct op_version version = {.kind = OP_VERSION_NONE};
-    if (version_doc.data != NULL && !op_version_parse(version_doc, &version, err))
+    if (access->version.data != NULL && !op_version_parse(access->version, &version, err))
         return false;
     bool bound = version.kind != OP_VERSION_NONE;
     /* Between the config service's commit and this shard's knowledge of it others may already write elsewhere. */
-    if (map_get(&table->prepared, ns, strlen(ns)) != NULL && (access == DOCUMENT_ACCESS_WRITE || bound))
+    if (map_get(&table->prepared, access->ns, strlen(access->ns)) != NULL && (access->write || bound))
         return document_busy_set(err, "the collection is about to be sharded");
     if (version.kind == OP_VERSION_COLLECTION)
-        return check_collection(table, view, ns, &version, err);
-    return version.kind != OP_VERSION_DATABASE || check_database(table, view, ns, &version, err);
+        return check_collection(table, view, access->ns, &version, err);
+    return version.kind != OP_VERSION_DATABASE || check_database(table, view, access->ns, &version, err);
 }
 
-static bool hook_open(void *arg, struct store_txn *txn, const char *ns, struct bdoc version,
-                      enum document_access access, struct document_view **view, struct err *err)
+static bool hook_open(void *arg, struct store_txn *txn, const struct document_access *access,
+                      struct document_view **view, struct err *err)
 {
     struct ownership *ownership = arg;
     *view = NULL;
-    if (is_reserved(ns))
+    if (is_reserved(access->ns))
         return true;
     struct ownership_table *table = ownership_table_get(ownership, txn);
-    struct document_view *found = map_get(&table->collections, ns, strlen(ns));
-    bool ok = check(table, found, ns, version, access, err);
+    struct document_view *found = map_get(&table->collections, access->ns, strlen(access->ns));
+    bool ok = check(table, found, access, err);
     if (ok && found != NULL)
         *view = view_ref(found);
     ownership_table_unref(table);

@@ -147,7 +147,8 @@ static bool is_news(const struct ownership_table *table, const char *ns, const b
 
 static bool propose(struct shard *shard, uint8_t kind, const bson_t *payload, int64_t deadline_ms, struct err *err)
 {
-    return node_propose_wait(shard->node, kind, bson_get_data(payload), payload->len, deadline_ms, NULL, err);
+    struct node_command command = {.kind = kind, .payload = bson_get_data(payload), .len = payload->len};
+    return node_propose_wait(shard->node, &command, deadline_ms, NULL, err);
 }
 
 /* A preparation whose operation the config service has given up is ended. `abort`: it is told to give up now unless it
@@ -328,11 +329,11 @@ static void drive_recount(struct shard *shard, const struct document_view *view)
     BSON_APPEND_UTF8(&payload, "ns", view->ns);
     bson_append_binary(&payload, "uuid", -1, BSON_SUBTYPE_UUID, view->uuid, CLUSTER_UUID_BYTES);
     BSON_APPEND_INT32(&payload, "max", RECOUNT_STEP_DOCS);
+    struct node_command command = {.kind = SHARD_KIND_RECOUNT, .payload = bson_get_data(&payload), .len = payload.len};
     bool more = true;
     while (more) {
         struct buf result = BUF_INIT;
-        bool ok = node_propose_wait(shard->node, SHARD_KIND_RECOUNT, bson_get_data(&payload), payload.len,
-                                    deadline_after_ms(REFRESH_TIMEOUT_MS), &result, &err);
+        bool ok = node_propose_wait(shard->node, &command, deadline_after_ms(REFRESH_TIMEOUT_MS), &result, &err);
         more = ok && result.len > 0 && result.data[0] != 0;
         buf_deinit(&result);
     }

@@ -15,19 +15,20 @@ struct store_txn;
 /* The owner's immutable, reference-counted snapshot for one namespace; opaque here. */
 struct document_view;
 
-enum document_access {
-    DOCUMENT_ACCESS_READ,
-    DOCUMENT_ACCESS_WRITE,
+/* What a request wants to do. */
+struct document_access {
+    const char *ns;
+    struct bdoc version; /* its $sherdVersion; data NULL: not bound to one */
+    bool write;
 };
 
 struct document_ownership {
     void *arg;
-    /* Checks the request's `$sherdVersion` document (data == NULL: not bound to a version) against the ownership of
-     * `ns` as `txn` sees it. *view is NULL when every document of the collection is owned and no counters by range are
-     * kept; else the caller closes it. ERR_StaleConfig or ERR_StaleDbVersion when the request can't be served. Doesn't
-     * block. */
-    bool (*open)(void *arg, struct store_txn *txn, const char *ns, struct bdoc version, enum document_access access,
-                 struct document_view **view, struct err *err);
+    /* Checks a request against the ownership of its namespace as `txn` sees it. *view is NULL when every document of
+     * the collection is owned and no counters by range are kept; else the caller closes it. ERR_StaleConfig or
+     * ERR_StaleDbVersion when the request can't be served. Doesn't block. */
+    bool (*open)(void *arg, struct store_txn *txn, const struct document_access *access, struct document_view **view,
+                 struct err *err);
     void (*close)(void *arg, struct document_view *view);
     /* Another reference, for a cursor. */
     struct document_view *(*ref)(struct document_view *view);

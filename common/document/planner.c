@@ -158,7 +158,7 @@ static bool find_hinted(const struct collection *coll, const struct bval *hint, 
 static bool plan_hinted(struct arena *arena, const struct collection *coll, const struct plan_request *request,
                         struct plan **out, struct err *err)
 {
-    const struct index_def *index;
+    const struct index_def *index = NULL;
     struct candidate candidate;
     if (!find_hinted(coll, &request->hint, &index, err))
         return false;

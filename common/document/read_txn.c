@@ -12,7 +12,8 @@ bool read_txn_open(struct read_txn *read, struct document_engine *engine, const 
         return false;
     const struct document_ownership *ownership = document_engine_ownership(engine);
     if (ownership != NULL) {
-        if (!ownership->open(ownership->arg, read->txn, ns, version, DOCUMENT_ACCESS_READ, &read->view, err)) {
+        struct document_access access = {.ns = ns, .version = version};
+        if (!ownership->open(ownership->arg, read->txn, &access, &read->view, err)) {
             read_txn_close(read);
             return false;
         }

@@ -81,12 +81,17 @@ struct node_state {
 /* Any thread, cheap. */
 void node_state_get(const struct node *node, struct node_state *out);
 
-/* Proposes a command of one of the program's own kinds: the kind byte is put before a copy of `payload`. */
-void node_propose(struct node *node, uint8_t kind, const void *payload, size_t len, document_done_cb *done,
-                  void *done_arg);
+/* A command of one of the program's own kinds; `payload` is borrowed for the call. */
+struct node_command {
+    uint8_t kind;
+    const void *payload;
+    size_t len;
+};
+
+void node_propose(struct node *node, const struct node_command *command, document_done_cb *done, void *done_arg);
 /* The same and waits; see document_log_wait. */
-bool node_propose_wait(struct node *node, uint8_t kind, const void *payload, size_t len, int64_t deadline_ms,
-                       struct buf *result, struct err *err) ERR_WARN_UNUSED;
+bool node_propose_wait(struct node *node, const struct node_command *command, int64_t deadline_ms, struct buf *result,
+                       struct err *err) ERR_WARN_UNUSED;
 /* Waits until this member may answer a linearizable read: it leads, and has applied everything that was committed when
  * the call came. */
 bool node_read_barrier(struct node *node, int64_t deadline_ms, struct err *err) ERR_WARN_UNUSED;

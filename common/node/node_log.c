@@ -174,23 +174,22 @@ void node_log_init(struct node *node)
 
 /* ---- for programs ---- */
 
-static uint8_t *with_kind(uint8_t kind, const void *payload, size_t len)
+static uint8_t *with_kind(const struct node_command *command)
 {
-    uint8_t *command = mem_alloc(len + 1);
-    command[0] = kind;
-    if (len > 0)
-        memcpy(command + 1, payload, len);
-    return command;
+    uint8_t *bytes = mem_alloc(command->len + 1);
+    bytes[0] = command->kind;
+    if (command->len > 0)
+        memcpy(bytes + 1, command->payload, command->len);
+    return bytes;
 }
 
-void node_propose(struct node *node, uint8_t kind, const void *payload, size_t len, document_done_cb *done,
-                  void *done_arg)
+void node_propose(struct node *node, const struct node_command *command, document_done_cb *done, void *done_arg)
 {
-    propose(node, with_kind(kind, payload, len), len + 1, done, done_arg);
+    propose(node, with_kind(command), command->len + 1, done, done_arg);
 }
 
-bool node_propose_wait(struct node *node, uint8_t kind, const void *payload, size_t len, int64_t deadline_ms,
-                       struct buf *result, struct err *err)
+bool node_propose_wait(struct node *node, const struct node_command *command, int64_t deadline_ms, struct buf *result,
+                       struct err *err)
 {
-    return document_log_wait(&node->log, with_kind(kind, payload, len), len + 1, deadline_ms, result, err);
+    return document_log_wait(&node->log, with_kind(command), command->len + 1, deadline_ms, result, err);
 }

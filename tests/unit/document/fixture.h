@@ -1,7 +1,7 @@
 /* A node without a network or a group: a store in a temporary directory, the document commands, and a log that applies
  * what is proposed at once, or when the test says so. Everything runs on the test's thread. */
-#ifndef SHERD_TESTS_DOCUMENT_FIXTURE_H
-#define SHERD_TESTS_DOCUMENT_FIXTURE_H
+#ifndef SHERD_TESTS_UNIT_DOCUMENT_FIXTURE_H
+#define SHERD_TESTS_UNIT_DOCUMENT_FIXTURE_H
 
 #include "command/table.h"
 #include "document/apply.h"
