@@ -19,6 +19,7 @@ enum {
 struct group_spec {
     enum group_mode mode;
     struct expr *id;
+    const char *only_id_name; /* of {_id: {name: expression}}: a missing value becomes null here; else NULL */
     struct accumulator_field *fields;
     uint32_t field_count;
 };
@@ -38,6 +39,16 @@ struct group_state {
     struct buf key;
 };
 
+static const char *only_name(const struct bval *id)
+{
+    struct biter iter;
+    struct belem elem;
+    if (id->type != BT_DOCUMENT || bdoc_count(bval_doc(id)) != 1)
+        return NULL;
+    biter_init(&iter, bval_doc(id));
+    return biter_next(&iter, &elem) && elem.key[0] != '$' ? elem.key : NULL;
+}
+
 static bool compile_group(struct stage_compiler *c, struct stage *stage, const struct bval *operand)
 {
     struct biter iter;
@@ -55,6 +66,7 @@ static bool compile_group(struct stage_compiler *c, struct stage *stage, const s
         if (strcmp(elem.key, "_id") == 0) {
             if (spec->id != NULL)
                 return err_set(c->err, 15948, "a group's _id may only be specified once");
+            spec->only_id_name = only_name(&elem.val);
             if (!expr_compile(c->arena, &elem.val, c->env, &spec->id, c->err))
                 return false;
         } else if (!accumulator_field_compile(c->arena, &elem, c->env, &spec->fields[spec->field_count++], c->err)) {
@@ -96,6 +108,11 @@ static bool group_id(struct stage_run *run, struct bdoc doc, struct bval *id, st
         bdoc_find(doc, "_id", id);
     else if (!expr_eval(run->stage->group->id, doc, &run->run->scratch, id, err))
         return false;
+    const char *only = run->stage->group->only_id_name;
+    if (only != NULL && id->type == BT_DOCUMENT && bdoc_is_empty(bval_doc(id))) {
+        struct bdoc with_null = stage_wrap(&run->run->scratch, only, &BVAL_NULL);
+        *id = bval_from_doc(with_null);
+    }
     if (id->type == BT_EOO || id->type == BT_UNDEFINED)
         *id = BVAL_NULL;
     return true;

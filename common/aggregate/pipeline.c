@@ -6,7 +6,7 @@ static const struct stage_type *const stage_table[] = {
     &stage_match,         &stage_project,      &stage_add_fields, &stage_set,           &stage_unset,
     &stage_limit,         &stage_skip,         &stage_sort,       &stage_count,         &stage_unwind,
     &stage_replace_root,  &stage_replace_with, &stage_group,      &stage_group_partial, &stage_group_merge,
-    &stage_sort_by_count, &stage_facet,
+    &stage_sort_by_count, &stage_facet,        &stage_bucket,     &stage_bucket_auto,   &stage_redact,
 };
 
 static bool compile_source(struct stage_compiler *c, struct stage *stage, const struct bval *operand)

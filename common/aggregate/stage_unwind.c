@@ -125,14 +125,19 @@ static struct bval find_path(struct bdoc doc, const char *path)
     }
 }
 
-/* `index` below 0: null. */
+/* `val` NULL: the document as it is; of type BT_EOO: without the field. `index` below 0: null. */
 static struct bdoc emit(struct stage_run *run, struct bdoc doc, const struct bval *val, int64_t index)
 {
     struct buf *out = &run->out;
     buf_clear(out);
     size_t start = write_begin(out);
-    write_replaced(doc, run->stage->path, val, out);
-    write_end(out, start);
+    if (val == NULL) {
+        buf_clear(out);
+        buf_append(out, doc.data, doc.len);
+    } else {
+        write_replaced(doc, run->stage->path, val, out);
+        write_end(out, start);
+    }
     if (run->stage->index_path == NULL)
         return write_view(out, 0);
     struct bval number = {.type = BT_INT64, .len = sizeof index, .data = (const uint8_t *)&index};
@@ -157,7 +162,7 @@ static bool begin_document(struct stage_run *run, struct bdoc doc, struct bdoc *
             return false;
         if (empty)
             val = BVAL_MISSING;
-        *out = emit(run, doc, &val, -1);
+        *out = emit(run, doc, empty ? &val : NULL, -1);
         return true;
     }
     if (val.type != BT_ARRAY) {

@@ -50,7 +50,8 @@ bool expr_compile_arg(struct expr_compiler *c, struct expr *call, uint32_t index
 
 int expr_define(struct expr_compiler *c, const char *name, uint32_t len)
 {
-    if (len == 0 || (!islower((unsigned char)name[0]) && (name[0] & 0x80) == 0)) {
+    bool current = len == 7 && memcmp(name, "CURRENT", 7) == 0;
+    if (!current && (len == 0 || (!islower((unsigned char)name[0]) && (name[0] & 0x80) == 0))) {
         err_set(c->err, ERR_FailedToParse, "'%.*s' starts with an invalid character for a user variable name", (int)len,
                 name);
         return -1;
@@ -117,6 +118,14 @@ static bool find_constant(const struct expr_compiler *c, const char *name, uint3
         *out = make_timestamp(c->arena, c->env->cluster_time);
         return true;
     }
+    /* What $redact's expression answers with. */
+    static const char *const verdicts[] = {"keep", "KEEP", "prune", "PRUNE", "descend", "DESCEND"};
+    for (size_t i = 0; i < sizeof verdicts / sizeof *verdicts; i += 2) {
+        if (strlen(verdicts[i + 1]) == len && memcmp(verdicts[i + 1], name, len) == 0) {
+            *out = make_str(c->arena, verdicts[i], strlen(verdicts[i]));
+            return true;
+        }
+    }
     return c->env != NULL && c->env->let.data != NULL && bdoc_find_n(c->env->let, name, len, out);
 }
 
@@ -150,13 +159,14 @@ static struct expr *compile_variable(struct expr_compiler *c, const char *text, 
         return NULL;
     }
     struct expr *node = expr_new(c, EXPR_PATH);
-    bool found = (name_len == 4 && memcmp(text, "ROOT", 4) == 0) || (name_len == 7 && memcmp(text, "CURRENT", 7) == 0);
+    bool found = name_len == 4 && memcmp(text, "ROOT", 4) == 0;
     for (int i = c->var_count - 1; i >= 0 && !found; i--) {
         if (c->vars[i].len == name_len && memcmp(c->vars[i].name, text, name_len) == 0) {
             node->slot = c->vars[i].slot;
             found = true;
         }
     }
+    found = found || (name_len == 7 && memcmp(text, "CURRENT", 7) == 0);
     struct bval value;
     if (!found && find_constant(c, text, name_len, &value))
         return constant_path(c, value, rest, rest_len);
@@ -182,6 +192,10 @@ static struct expr *compile_string(struct expr_compiler *c, const struct bval *s
     if (text[1] == '$')
         return compile_variable(c, text + 2, len - 2);
     struct expr *node = expr_new(c, EXPR_PATH);
+    /* "$a" is $$CURRENT.a, and $let may give CURRENT another meaning. */
+    for (int i = 0; i < c->var_count; i++)
+        if (c->vars[i].len == 7 && memcmp(c->vars[i].name, "CURRENT", 7) == 0)
+            node->slot = c->vars[i].slot;
     return split_path(c, node, text + 1, len - 1) ? node : NULL;
 }
 

@@ -364,6 +364,8 @@ static bool op_log(struct expr_scope *s, const struct expr *call, const struct b
 static bool pow_i64(int64_t base, int64_t exponent, int64_t *out)
 {
     int64_t value = 1;
+    if (exponent < 0 && (base == 1 || base == -1))
+        exponent = exponent % 2 == 0 ? 0 : 1;
     if (exponent < 0 || (exponent > 63 && base != 0 && base != 1 && base != -1))
         return false;
     if (exponent > 63)

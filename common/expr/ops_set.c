@@ -108,6 +108,8 @@ static bool op_set_intersection(struct expr_scope *s, const struct expr *call, c
             if (contains(&set, &kept.items[j]))
                 kept.items[count++] = kept.items[j];
         kept.count = count;
+        if (count == 0)
+            break;
     }
     return expr_make_array(s, kept.items, kept.count, out);
 }

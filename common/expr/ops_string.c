@@ -250,7 +250,8 @@ static bool op_index_of(struct expr_scope *s, const struct expr *call, const str
         return false;
     int64_t length = points ? (int64_t)count_points(text) : (int64_t)text.len;
     int32_t place = -1;
-    if (start <= length && start <= end) {
+    bool nothing_left = points && length > 0 && start == length;
+    if (start <= length && start <= end && !nothing_left) {
         end = end > length ? length : end;
         size_t from = points ? point_place(text, start) : (size_t)start;
         size_t to = points ? point_place(text, end) : (size_t)end;

@@ -70,6 +70,8 @@ struct filter_equality_visitor {
  * returned false. */
 bool filter_each_equality(const struct filter *filter, const struct filter_equality_visitor *visitor,
                           struct err *err) ERR_WARN_UNUSED;
+/* Some predicate is on the top-level field that `path` begins with. */
+bool filter_mentions(const struct filter *filter, const char *path);
 /* The query it was compiled from. */
 struct bdoc filter_source(const struct filter *filter);
 

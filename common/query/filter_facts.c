@@ -103,3 +103,17 @@ bool filter_each_equality(const struct filter *filter, const struct filter_equal
 {
     return each_equality(filter->root, visitor, err);
 }
+
+static bool node_mentions(const struct filter_node *node, const char *name, size_t len)
+{
+    bool tree = node->op == FILTER_AND || node->op == FILTER_OR || node->op == FILTER_NOR || node->op == FILTER_NOT;
+    for (uint32_t i = 0; tree && i < node->children.count; i++)
+        if (node_mentions(node->children.items[i], name, len))
+            return true;
+    return node->path.count > 0 && node->path.parts[0].len == len && memcmp(node->path.parts[0].name, name, len) == 0;
+}
+
+bool filter_mentions(const struct filter *filter, const char *path)
+{
+    return node_mentions(filter->root, path, strcspn(path, "."));
+}

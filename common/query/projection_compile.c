@@ -267,6 +267,8 @@ static bool compile_positional(struct compiler *c, const struct belem *elem, con
         return err_set(c->err, ERR_POSITIONAL_EXCLUSION, "positional projection cannot be used with exclusion");
     if (c->filter == NULL)
         return err_set(c->err, 51050, "Positional projections require a query");
+    if (!filter_mentions(c->filter, elem->key))
+        return err_set(c->err, 51050, "Positional projection '%s' does not match the query document.", path);
     if (!set_inclusion(c, path))
         return false;
     char *cut = arena_copy_str(c->arena, elem->key, elem->key_len - 2);

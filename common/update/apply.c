@@ -80,7 +80,6 @@ static void select_children(struct applier *a, const struct node_set *set, const
 
 static bool op_creates(struct applier *a, const struct update_op *op)
 {
-    struct bval source;
     switch (op->operator_of->creates) {
     case CREATES_NEVER:
         return false;
@@ -89,7 +88,7 @@ static bool op_creates(struct applier *a, const struct update_op *op)
     case CREATES_ON_INSERT:
         return a->insert;
     case CREATES_IF_SOURCE:
-        return op->source != NULL && path_get_str(a->doc, op->source, &source);
+        return op->source != NULL && update_rename_has_source(a, op);
     }
     return false;
 }
@@ -106,6 +105,19 @@ static const struct update_op *first_creator(struct applier *a, const struct upd
     return NULL;
 }
 
+/* An operator below that fails when it cannot get through. */
+static const struct update_op *first_blocked(struct applier *a, const struct update_node *node)
+{
+    if (node->op != NULL)
+        return node->op->operator_of->needs_path || op_creates(a, node->op) ? node->op : NULL;
+    for (uint32_t i = 0; i < node->child_count; i++) {
+        const struct update_op *op = first_blocked(a, node->children[i]);
+        if (op != NULL)
+            return op;
+    }
+    return NULL;
+}
+
 /* Does an operator in the set, or below it, make fields that are missing? */
 static bool set_creates(struct applier *a, const struct node_set *set)
 {
@@ -115,10 +127,19 @@ static bool set_creates(struct applier *a, const struct node_set *set)
     return false;
 }
 
-static bool not_viable(struct applier *a, const struct node_set *set, const struct belem *elem)
+/* A value stands where `node` wants to go further: fine when nothing below minds. */
+static bool blocked(struct applier *a, const struct update_node *node, const struct belem *elem)
 {
-    const struct update_node *child = set->nodes[0]->children[0];
-    return err_set(a->err, ERR_PathNotViable, "Cannot create field '%s' in element {%s: %s} (%s)", child->name,
+    const struct update_op *op = first_blocked(a, node);
+    char position[WRITER_INDEX_BYTES];
+    size_t len;
+    if (op == NULL)
+        return true;
+    if (node->kind == NODE_POSITIONAL && !matched_position(a, position, &len))
+        return false;
+    if (op->operator_of->creates == CREATES_IF_SOURCE && !update_check_rename(a, op))
+        return false;
+    return err_set(a->err, ERR_PathNotViable, "Cannot create field '%s' in element {%s: %s} (%s)", node->name,
                    elem->key, bval_type_name(elem->val.type), update_id_text(a));
 }
 
@@ -152,10 +173,54 @@ static bool add_missing(struct applier *a, const struct node_set *set, struct bd
     return true;
 }
 
+/* The field written at `start` against the document's _id. */
+static bool same_id(struct applier *a, const struct buf *out, size_t start)
+{
+    struct bval old;
+    size_t head = 1 + sizeof "_id";
+    if (!bdoc_find(a->doc, "_id", &old))
+        return true;
+    if (out->len > start) {
+        struct bval now = {.type = out->data[start], .len = (uint32_t)(out->len - start - head)};
+        now.data = out->data + start + head;
+        if (bval_equal(&old, &now))
+            return true;
+    }
+    return err_set(a->err, ERR_ImmutableField,
+                   "Performing an update on the path '_id' would modify the immutable field '_id'");
+}
+
+/* The children in the order of their names, whether the document has them or not. */
+static bool diagnose_document(struct applier *a, const struct node_set *set, struct bdoc doc, struct buf *out)
+{
+    for (uint32_t i = 0; i < set->count; i++) {
+        for (uint32_t j = 0; j < set->nodes[i]->child_count; j++) {
+            const struct update_node *child = set->nodes[i]->children[j];
+            struct belem elem = {.key = child->name, .key_len = child->name_len};
+            struct node_set chosen;
+            if (child->kind != NODE_NAME)
+                continue;
+            size_t start = out->len;
+            bdoc_find_n(doc, elem.key, elem.key_len, &elem.val);
+            select_children(a, set, &elem, &chosen);
+            if (!apply_field(a, &chosen, &elem, false, out))
+                return false;
+            bool moved =
+                child->op != NULL && child->op->source == NULL && child->op->operator_of->creates == CREATES_IF_SOURCE;
+            if (set->nodes[0] == a->update->root && strcmp(child->name, "_id") == 0 && !moved &&
+                !same_id(a, out, start))
+                return false;
+        }
+    }
+    return add_missing(a, set, doc, out);
+}
+
 static bool apply_document(struct applier *a, const struct node_set *set, struct bdoc doc, struct buf *out)
 {
     struct biter iter;
     struct belem elem;
+    if (a->diagnosing)
+        return diagnose_document(a, set, doc, out);
     biter_init(&iter, doc);
     while (biter_next(&iter, &elem)) {
         struct node_set chosen;
@@ -190,14 +255,13 @@ static bool extend_array(struct applier *a, const struct node_set *set, uint32_t
             }
             if (index >= 0 && index < *count)
                 continue;
+            if (index < 0) {
+                if (!blocked(a, child, array))
+                    return false;
+                continue;
+            }
             if (first_creator(a, child) == NULL)
                 continue;
-            if (index < 0) {
-                struct node_set single;
-                set_init(&single);
-                set_add(a, &single, set->nodes[i]);
-                return not_viable(a, &single, array);
-            }
             if (index - *count > UPDATE_MAX_BACKFILL)
                 return err_set(a->err, ERR_BadValue, "can't backfill more than %d elements", UPDATE_MAX_BACKFILL);
             while (*count < index)
@@ -251,7 +315,7 @@ static bool apply_leaf(struct applier *a, const struct update_op *op, const stru
     }
     if (outcome.kind == OUTCOME_REMOVE) {
         /* An array keeps its length. */
-        a->modified = a->modified || !(in_array && elem->val.type == BT_NULL);
+        a->modified = true;
         if (in_array)
             write_value(out, elem->key, elem->key_len, &BVAL_NULL);
         return true;
@@ -303,8 +367,10 @@ static bool apply_field(struct applier *a, const struct node_set *set, const str
         if (array_update)
             return err_set(a->err, ERR_BadValue, "Cannot apply array updates to non-array element %s: %s", elem->key,
                            bval_type_name(elem->val.type));
-        if (set_creates(a, set))
-            return not_viable(a, set, elem);
+        for (uint32_t i = 0; i < set->count; i++)
+            for (uint32_t j = 0; j < set->nodes[i]->child_count; j++)
+                if (!blocked(a, set->nodes[i]->children[j], elem))
+                    return false;
         write_elem(out, elem);
         return true;
     }
@@ -324,10 +390,23 @@ const char *update_id_text(struct applier *a)
     return arena_printf(&a->scratch, "_id: %s", bval_type_name(id.type));
 }
 
-bool update_apply_tree(struct applier *a, struct bdoc doc, struct buf *out)
+static bool apply_root(struct applier *a, struct bdoc doc, struct buf *out)
 {
     struct node_set root;
     set_init(&root);
     set_add(a, &root, a->update->root);
     return apply_document(a, &root, doc, out);
+}
+
+bool update_apply_tree(struct applier *a, struct bdoc doc, struct buf *out)
+{
+    if (apply_root(a, doc, out))
+        return true;
+    /* Of several errors the one of the least path is told. */
+    struct buf unwanted = BUF_INIT;
+    a->diagnosing = true;
+    bool again = apply_root(a, doc, &unwanted);
+    buf_deinit(&unwanted);
+    (void)again;
+    return false;
 }

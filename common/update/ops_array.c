@@ -195,6 +195,9 @@ static bool apply_push(struct applier *a, const struct update_op *op, const stru
     if (push->has_slice && push->slice < 0 && (uint64_t)-push->slice < items.count)
         from = items.count - (size_t)-push->slice;
     set_items(a, &items, from, to, out);
+    /* Counted as a change even when the array comes out as it was. */
+    if (push->item_count > 0 || (push->has_sort && items.count > 0) || from > 0 || to < items.count)
+        out->kind = OUTCOME_CHANGE;
     return true;
 }
 
@@ -245,10 +248,30 @@ static bool apply_add_to_set(struct applier *a, const struct update_op *op, cons
     return true;
 }
 
+/* {$gt: 5} is a condition on the element itself; {$or: [...]} and {x: 1} look at the element as a document. */
+static bool by_element(const struct bval *arg)
+{
+    /* Not $eq and $not: there MongoDB sees a (malformed) document filter. */
+    static const char *const trees[] = {"$and", "$or", "$nor", "$expr", "$comment", "$where", "$eq", "$not"};
+    struct biter iter;
+    struct belem first;
+    if (arg->type == BT_REGEX)
+        return true;
+    if (!filter_is_condition(arg))
+        return false;
+    biter_init(&iter, bval_doc(arg));
+    if (!biter_next(&iter, &first))
+        return false;
+    for (size_t i = 0; i < sizeof trees / sizeof *trees; i++)
+        if (strcmp(first.key, trees[i]) == 0)
+            return false;
+    return true;
+}
+
 /* The condition is compiled as a filter on the element under the empty name, or on the element as a document. */
 static bool compile_pull(struct update_compiler *c, struct update_op *op)
 {
-    bool by_value = op->arg.type == BT_REGEX || filter_is_condition(&op->arg);
+    bool by_value = by_element(&op->arg);
     if (!by_value && op->arg.type != BT_DOCUMENT)
         return true;
     struct bdoc query;
@@ -337,10 +360,10 @@ static bool apply_pop(struct applier *a, const struct update_op *op, const struc
 }
 
 const struct update_operator update_operators_array[] = {
-    {"$push", compile_push, apply_push, CREATES_ALWAYS},
-    {"$addToSet", compile_add_to_set, apply_add_to_set, CREATES_ALWAYS},
-    {"$pull", compile_pull, apply_pull, CREATES_NEVER},
-    {"$pullAll", compile_pull_all, apply_pull, CREATES_NEVER},
-    {"$pop", compile_pop, apply_pop, CREATES_NEVER},
-    {NULL, NULL, NULL, CREATES_NEVER},
+    {"$push", compile_push, apply_push, CREATES_ALWAYS, true},
+    {"$addToSet", compile_add_to_set, apply_add_to_set, CREATES_ALWAYS, true},
+    {"$pull", compile_pull, apply_pull, CREATES_NEVER, true},
+    {"$pullAll", compile_pull_all, apply_pull, CREATES_NEVER, true},
+    {"$pop", compile_pop, apply_pop, CREATES_NEVER, true},
+    {NULL, NULL, NULL, CREATES_NEVER, false},
 };

@@ -70,7 +70,10 @@ static bool apply_number(struct applier *a, const struct update_op *op, const st
                        "Failed to apply %s operations to current value ((NumberLong)%lld) for "
                        "document {%s}",
                        op->operator_of->name, (long long)old.i64, update_id_text(a));
-    set_value(out, number_value(&a->scratch, &result));
+    /* The same value stays as it is written (1E+3, -0.0), but for NaN, which equals nothing. */
+    struct bval changed = number_value(&a->scratch, &result);
+    bool same = changed.type == existing->type && bval_compare(&changed, existing) == 0 && !number_is_nan(&result);
+    *out = (struct outcome){.kind = same ? OUTCOME_KEEP : OUTCOME_CHANGE, .value = changed};
     return true;
 }
 
@@ -141,6 +144,12 @@ static bool compile_rename(struct update_compiler *c, struct update_op *op)
     if (strcmp(from, to) == 0)
         return err_set(c->err, ERR_BadValue, "The source and target field for $rename must differ: %s: \"%s\"", from,
                        to);
+    size_t from_len = strlen(from);
+    bool above = strncmp(from, to, from_len) == 0 && to[from_len] == '.';
+    bool below = strncmp(from, to, len) == 0 && from[len] == '.';
+    if (above || below)
+        return err_set(c->err, ERR_BadValue,
+                       "The source and target field for $rename must not be on the same path: %s: \"%s\"", from, to);
     /* Two operators: the target is set, the source removed. Paths that contain each other collide like any others. */
     struct update_op *target = arena_alloc(c->arena, sizeof *target);
     *target = *op;
@@ -151,44 +160,70 @@ static bool compile_rename(struct update_compiler *c, struct update_op *op)
     return true;
 }
 
-/* An array on the way to (or at the parent of) a renamed field is refused. */
-static bool crosses_array(struct bdoc doc, const char *path)
+/* Where a path leads when array positions are followed too. */
+struct rename_walk {
+    struct bval val;    /* BT_EOO: missing */
+    bool through_array; /* an array was entered or would be */
+    bool blocked;       /* a scalar, or an array without that position name, is in the way */
+};
+
+static struct rename_walk walk_path(struct bdoc doc, const char *path)
 {
-    struct bdoc at = doc;
+    struct rename_walk walk = {.val = bval_from_doc(doc)};
     for (;;) {
-        struct bval val;
         size_t len = strcspn(path, ".");
-        if (path[len] == 0 || !bdoc_find_n(at, path, len, &val))
-            return false;
-        if (val.type == BT_ARRAY)
-            return true;
-        if (val.type != BT_DOCUMENT)
-            return false;
-        at = bval_doc(&val);
+        bool digits = strspn(path, "0123456789") == len;
+        bool array = walk.val.type == BT_ARRAY;
+        walk.through_array = walk.through_array || array;
+        walk.blocked = array ? !digits : walk.val.type != BT_DOCUMENT;
+        if (walk.blocked || !bdoc_find_n(bval_doc(&walk.val), path, len, &walk.val)) {
+            walk.val = BVAL_MISSING;
+            return walk;
+        }
+        if (path[len] == 0)
+            return walk;
         path += len + 1;
     }
 }
 
+/* The target half sets, the source half removes; all checks are the target's. */
 static bool apply_rename(struct applier *a, const struct update_op *op, const struct bval *existing,
                          struct outcome *out)
 {
-    struct bval value;
-    const char *from = op->source != NULL ? op->source : op->path;
-    if (crosses_array(a->doc, from))
+    if (op->source == NULL)
+        return apply_unset(a, op, existing, out);
+    struct rename_walk from = walk_path(a->doc, op->source);
+    if (from.val.type == BT_EOO && !from.blocked)
+        return true;
+    if (!update_check_rename(a, op))
+        return false;
+    set_value(out, from.val);
+    return true;
+}
+
+bool update_rename_has_source(struct applier *a, const struct update_op *op)
+{
+    struct rename_walk from = walk_path(a->doc, op->source);
+    return from.val.type != BT_EOO || from.blocked;
+}
+
+bool update_check_rename(struct applier *a, const struct update_op *op)
+{
+    struct rename_walk from = walk_path(a->doc, op->source);
+    struct rename_walk to = walk_path(a->doc, op->path);
+    if (from.blocked)
+        return err_set(a->err, ERR_PathNotViable, "Cannot follow the source path '%s' in doc with %s", op->source,
+                       update_id_text(a));
+    if (from.through_array)
         return err_set(a->err, ERR_BadValue,
                        "The source field cannot be an array element, '%s' in doc with %s has an array "
                        "field on its path",
-                       from, update_id_text(a));
-    if (op->source == NULL)
-        return apply_unset(a, op, existing, out);
-    if (!path_get_str(a->doc, op->source, &value))
-        return true;
-    if (crosses_array(a->doc, op->path))
+                       op->source, update_id_text(a));
+    if (to.through_array)
         return err_set(a->err, ERR_BadValue,
                        "The destination field cannot be an array element, '%s' in doc with %s has an "
                        "array field on its path",
                        op->path, update_id_text(a));
-    set_value(out, value);
     return true;
 }
 
@@ -252,15 +287,15 @@ static bool apply_bit(struct applier *a, const struct update_op *op, const struc
 }
 
 const struct update_operator update_operators_value[] = {
-    {"$set", NULL, apply_set, CREATES_ALWAYS},
-    {"$setOnInsert", NULL, apply_set_on_insert, CREATES_ON_INSERT},
-    {"$unset", NULL, apply_unset, CREATES_NEVER},
-    {"$inc", compile_number, apply_number, CREATES_ALWAYS},
-    {"$mul", compile_number, apply_number, CREATES_ALWAYS},
-    {"$min", NULL, apply_min_max, CREATES_ALWAYS},
-    {"$max", NULL, apply_min_max, CREATES_ALWAYS},
-    {"$currentDate", compile_current_date, apply_current_date, CREATES_ALWAYS},
-    {"$rename", compile_rename, apply_rename, CREATES_IF_SOURCE},
-    {"$bit", compile_bit, apply_bit, CREATES_ALWAYS},
-    {NULL, NULL, NULL, CREATES_NEVER},
+    {"$set", NULL, apply_set, CREATES_ALWAYS, true},
+    {"$setOnInsert", NULL, apply_set_on_insert, CREATES_ON_INSERT, false},
+    {"$unset", NULL, apply_unset, CREATES_NEVER, false},
+    {"$inc", compile_number, apply_number, CREATES_ALWAYS, true},
+    {"$mul", compile_number, apply_number, CREATES_ALWAYS, true},
+    {"$min", NULL, apply_min_max, CREATES_ALWAYS, true},
+    {"$max", NULL, apply_min_max, CREATES_ALWAYS, true},
+    {"$currentDate", compile_current_date, apply_current_date, CREATES_ALWAYS, true},
+    {"$rename", compile_rename, apply_rename, CREATES_IF_SOURCE, false},
+    {"$bit", compile_bit, apply_bit, CREATES_ALWAYS, true},
+    {NULL, NULL, NULL, CREATES_NEVER, false},
 };

@@ -14,13 +14,15 @@ struct applier;
 /* What an operator makes of a value. */
 enum outcome_kind {
     OUTCOME_KEEP,
-    OUTCOME_SET,
+    OUTCOME_SET,    /* a modification unless the bytes are the same */
+    OUTCOME_CHANGE, /* as OUTCOME_SET, and counted as a modification in any case */
     OUTCOME_REMOVE,
 };
 
 struct outcome {
     enum outcome_kind kind;
-    struct bval value; /* of OUTCOME_SET; borrowed from the update, the document or the scratch arena */
+    struct bval
+        value; /* of OUTCOME_SET and OUTCOME_CHANGE; borrowed from the update, the document or the scratch arena */
 };
 
 /* `existing` is BT_EOO for a missing field. */
@@ -43,6 +45,7 @@ struct update_operator {
     update_op_compile_fn *compile; /* NULL: any operand */
     update_op_fn *apply;
     enum update_creates creates;
+    bool needs_path; /* a scalar on the way is an error even when nothing would be created */
 };
 
 struct push_options {
@@ -136,6 +139,8 @@ struct applier {
     struct err *err;
     bool insert; /* $setOnInsert counts */
     bool modified;
+    bool diagnosing; /* a second run after an error: fields in the order of their names, to find the error that comes
+                        first */
 };
 
 extern const struct update_operator update_operators_value[];
@@ -152,6 +157,10 @@ bool update_apply_pipeline(struct applier *a, struct buf *out) ERR_WARN_UNUSED;
 bool update_apply_tree(struct applier *a, struct bdoc doc, struct buf *out) ERR_WARN_UNUSED;
 /* Writes a replacement: `_id` of the old document first. */
 bool update_apply_replacement(struct applier *a, struct buf *out) ERR_WARN_UNUSED;
+/* $rename's target half: is there something to move (or a path that cannot be followed, which is an error)? */
+bool update_rename_has_source(struct applier *a, const struct update_op *op);
+/* Neither path may run through an array. */
+bool update_check_rename(struct applier *a, const struct update_op *op) ERR_WARN_UNUSED;
 /* {_id: ...} of the document being changed, as text for messages; short. */
 const char *update_id_text(struct applier *a);
 /* Checks of every result: size, _id's type, depth. */

@@ -105,7 +105,9 @@ bool update_apply(const struct update *update, struct bdoc doc, const struct fil
     bool ok = apply_kind(&a, out);
     struct bdoc after = ok ? (struct bdoc){out->data + start, (uint32_t)(out->len - start)} : (struct bdoc){0};
     ok = ok && check_same_id(&a, after);
-    bool modified = ok && !bdoc_same(doc, after);
+    /* A replacement without _id counts as a change even when it says what the document holds. */
+    struct bdoc same_as = update->kind == UPDATE_REPLACEMENT ? update->source : after;
+    bool modified = ok && (update->kind == UPDATE_OPERATORS ? a.modified : !bdoc_same(doc, same_as));
     ok = ok && (!modified || update_check_result(after, 17419, err));
     arena_deinit(&a.scratch);
     if (!ok)

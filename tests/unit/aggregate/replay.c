@@ -336,8 +336,10 @@ static bool run_statement(struct run *run, struct bdoc statement, int index, str
                             .upsert = field_true(statement, "upsert")};
     bdoc_find(statement, "u", &change.u);
     bool ok = apply_change(run, &change);
-    totals->n += change.n;
-    totals->modified += change.modified;
+    if (ok) {
+        totals->n += change.n;
+        totals->modified += change.modified;
+    }
     if (!ok)
         append_write_error(&totals->errors, &totals->error_count, index, run->err);
     if (ok && change.inserted) {
