@@ -39,8 +39,8 @@ enum {
     REPLICA_SNAPSHOT_BYTES = 128 << 20,    /* ... or this many bytes */
     REPLICA_HOLD_BYTES = 256 << 20,        /* a leader keeps up to this much for a member that lags */
     REPLICA_APPLY_QUEUE_BYTES = 64 << 20,  /* a member whose apply thread is behind by this takes no more entries */
-    REPLICA_ELECTION_TIMEOUT_MS = 600,     /* randomised between this and its double */
-    REPLICA_HEARTBEAT_MS = 100,
+    REPLICA_ELECTION_TIMEOUT_MS = 500,     /* randomised between this and its double */
+    REPLICA_HEARTBEAT_MS = 50,
 };
 
 /* How the process ends when the member cannot go on. */
