@@ -39,8 +39,8 @@ bool apply_target_open(struct apply_target *target, struct document_apply *apply
 {
     *target = (struct apply_target){.apply = apply, .ownership = document_engine_ownership(apply->engine)};
     const struct document_ownership *ownership = target->ownership;
-    if (ownership != NULL &&
-        !ownership->open(ownership->arg, apply->txn, ns, version, DOCUMENT_ACCESS_WRITE, &target->view, err))
+    struct document_access access = {.ns = ns, .version = version, .write = true};
+    if (ownership != NULL && !ownership->open(ownership->arg, apply->txn, &access, &target->view, err))
         return false;
     target->coll = catalog_find(apply->txn, ns, strlen(ns));
     if (target->coll == NULL && create_uuid != NULL) {
