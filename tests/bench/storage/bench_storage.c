@@ -160,7 +160,7 @@ static void raw_get(const struct bench *bench, struct raw *raw, bool renew_each,
 static void raw_scan(const struct bench *bench, struct raw *raw, double *best)
 {
     MDB_txn *txn;
-    MDB_cursor *cursor;
+    MDB_cursor *cursor = NULL;
     MDB_val key;
     MDB_val value;
     uint32_t count = 0;
@@ -182,7 +182,7 @@ static struct store *open_store(const struct bench *bench, const char *index_fie
     struct store_options options = {.dir = bench->dir, .create = true};
     static const uint8_t uuid[UUID_BYTES] = "bench";
     struct store *store;
-    struct store_txn *txn;
+    struct store_txn *txn = NULL;
     struct err err;
     need(store_open(&options, &store, &err) && store_write_begin(store, &txn, &err) &&
              catalog_create(txn, "db.c", 4, uuid, bdoc_empty(), &err),

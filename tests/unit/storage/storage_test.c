@@ -158,7 +158,8 @@ uint64_t fixture_record(struct fixture *f, int32_t id)
 void fixture_replace(struct fixture *f, int32_t id, const char *json)
 {
     bson_t *doc = json_doc(json);
-    if (!record_replace(f->txn, f->coll, fixture_record(f, id), bdoc_of(doc), NULL, &f->err))
+    uint64_t record = fixture_record(f, id);
+    if (!record_replace(f->txn, f->coll, record, bdoc_of(doc), NULL, &f->err))
         fail_msg("%s", f->err.msg);
     bson_destroy(doc);
 }
@@ -188,4 +189,10 @@ int64_t count_entries(struct store_txn *txn, const struct index_def *index)
         count++;
     index_cursor_close(&cursor);
     return count;
+}
+
+void fixture_erase(struct fixture *f, int32_t id)
+{
+    uint64_t record = fixture_record(f, id);
+    assert_true(record_erase(f->txn, f->coll, record, NULL));
 }

@@ -44,6 +44,7 @@ bool fixture_insert_bson(struct fixture *f, const bson_t *doc, uint64_t *record_
 /* The record with {_id: id}; fails when there is none. */
 uint64_t fixture_record(struct fixture *f, int32_t id);
 void fixture_replace(struct fixture *f, int32_t id, const char *json);
+void fixture_erase(struct fixture *f, int32_t id);
 /* collection_validate says valid; prints the report if not. */
 void assert_valid(struct fixture *f);
 int64_t count_entries(struct store_txn *txn, const struct index_def *index);

@@ -50,8 +50,8 @@ static void index_build_in_steps_with_writes_between_is_complete(void **state)
     fixture_replace(f, 5, "{\"_id\": 5, \"a\": \"before the position\"}");
     fixture_replace(f, 90, "{\"_id\": 90, \"a\": \"beyond the position\"}");
     fixture_replace(f, 91, "{\"_id\": 91, \"a\": 91, \"b\": 1}");
-    assert_true(record_erase(f->txn, f->coll, fixture_record(f, 6), NULL));
-    assert_true(record_erase(f->txn, f->coll, fixture_record(f, 92), NULL));
+    fixture_erase(f, 6);
+    fixture_erase(f, 92);
     assert_true(fixture_insert(f, "{\"_id\": 1000, \"a\": [7, 8]}"));
     fixture_commit(f);
     fixture_begin(f);
@@ -105,7 +105,7 @@ static void index_build_forgives_a_duplicate_that_went_away(void **state)
     assert_true(fixture_insert(f, "{\"_id\": 1001, \"a\": 4}")); /* not refused yet */
     while (step(f, 50))
         continue;
-    assert_true(record_erase(f->txn, f->coll, fixture_record(f, 1000), NULL));
+    fixture_erase(f, 1000);
     fixture_replace(f, 1001, "{\"_id\": 1001, \"a\": \"another\"}");
     assert_true(finish(f));
     assert_false(fixture_insert(f, "{\"_id\": 1002, \"a\": 4}"));

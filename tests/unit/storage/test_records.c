@@ -104,7 +104,8 @@ static void record_replace_moves_the_entries(void **state)
     assert_int_equal(count_entries(f->txn, fixture_index(f, "a_1")), 3);
     fixture_replace(f, 2, "{\"_id\": 2, \"a\": 1}");
     bson_t *doc = json_doc("{\"_id\": 2, \"a\": 4}");
-    assert_false(record_replace(f->txn, f->coll, fixture_record(f, 2), bdoc_of(doc), NULL, &f->err));
+    uint64_t record = fixture_record(f, 2);
+    assert_false(record_replace(f->txn, f->coll, record, bdoc_of(doc), NULL, &f->err));
     assert_int_equal(f->err.code, ERR_DuplicateKey);
     bson_destroy(doc);
     assert_valid(f);
@@ -116,7 +117,8 @@ static void record_replace_with_another_id_is_refused(void **state)
     fixture_make_collection(f);
     assert_true(fixture_insert(f, "{\"_id\": 1}"));
     bson_t *doc = json_doc("{\"_id\": 2}");
-    assert_false(record_replace(f->txn, f->coll, fixture_record(f, 1), bdoc_of(doc), NULL, &f->err));
+    uint64_t record = fixture_record(f, 1);
+    assert_false(record_replace(f->txn, f->coll, record, bdoc_of(doc), NULL, &f->err));
     assert_int_equal(f->err.code, ERR_ImmutableField);
     bson_destroy(doc);
 }
