@@ -279,6 +279,15 @@ static bool run_once(struct sharding *s, bool *filled, struct err *err)
     return true;
 }
 
+/* True when the collection is sharded already; *same: in the wanted way. */
+static bool is_sharded(const struct sharding *s, const struct shardkey *key, bool *same)
+{
+    const struct routing_table *table = s->route.routing->table;
+    *same = table && shardkey_equal(routing_table_key(table), key) &&
+            routing_table_collection(table)->unique == s->request->unique;
+    return table;
+}
+
 bool shard_collection_run(struct command_ctx *ctx, const struct shard_collection_request *request, struct err *err)
 {
     struct sharding s = {.ctx = ctx, .request = request};
@@ -286,11 +295,19 @@ bool shard_collection_run(struct command_ctx *ctx, const struct shard_collection
     bool filled = false;
     if (!shardkey_parse(request->key, &key, err))
         return false;
-    shardkey_unref(key);
+    routing_cache_flush(router_of(ctx)->routing, request->ns.full);
     route_init(&s.route, ctx, request->ns.full);
-    bool ok = route_next(&s.route, err) && route_create_database(&s.route, err) && run_once(&s, &filled, err);
-    if (!ok && filled)
+    bool same = false;
+    bool ok = route_next(&s.route, err) && route_create_database(&s.route, err);
+    if (ok && is_sharded(&s, key, &same)) {
+        ok = same || err_set(err, ERR_AlreadyInitialized, "%s is sharded already, with another key or another 'unique'",
+                             request->ns.full);
+    } else if (ok) {
         ok = run_once(&s, &filled, err);
+        if (!ok && filled)
+            ok = run_once(&s, &filled, err);
+    }
+    shardkey_unref(key);
     routing_cache_flush(router_of(ctx)->routing, request->ns.full);
     route_deinit(&s.route);
     return ok;
