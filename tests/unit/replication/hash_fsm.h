@@ -11,8 +11,12 @@
 
 enum {
     HASH_FSM_REGISTERS = 64,
-    HASH_FSM_IDS = 1 << 12,
 };
+
+/* Ids are counted modulo this. */
+#ifndef HASH_FSM_IDS
+#define HASH_FSM_IDS 4096
+#endif
 
 /* What a checkpoint keeps. */
 struct hash_state {
