@@ -103,7 +103,7 @@ static bool collect_tuple(void *arg, const struct keygen_tuple *tuple)
     out->multikey |= tuple->multikey;
     if (collect->index->sparse && missing == tuple->count)
         return true;
-    if (out->count >= INDEX_KEYS_MAX || out->bytes.len > UINT32_MAX / 2) {
+    if (out->count >= INDEX_KEYS_MAX || out->bytes.len > INDEX_KEYS_MAX_BYTES) {
         collect->too_many = true;
         return false;
     }

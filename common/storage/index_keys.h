@@ -7,7 +7,8 @@
 #include "storage/catalog.h"
 
 enum {
-    INDEX_KEYS_MAX = 1000000, /* keys of one document in one index; more: ERR_CannotBuildIndexKeys (201) */
+    INDEX_KEYS_MAX = 100000,                 /* keys of one document in one index; more: 201 CannotBuildIndexKeys */
+    INDEX_KEYS_MAX_BYTES = 64 * 1024 * 1024, /* of those keys together; more: 201 */
 };
 
 struct index_key {
@@ -25,7 +26,7 @@ struct index_keys {
 };
 
 void index_keys_deinit(struct index_keys *keys);
-/* Replaces the content. A document outside a sparse or partial index has no key. 171, 16766, 16746. */
+/* Replaces the content. A document outside a sparse or partial index has no key. Errors: 171, 16766, 16746, 201. */
 bool index_keys_generate(const struct index_def *index, struct bdoc doc, struct index_keys *out,
                          struct err *err) ERR_WARN_UNUSED;
 /* {a: 1, b: 2}: the values of an encoded key can't be printed in general, so this takes them from the document that has

@@ -21,7 +21,8 @@ enum {
  * record. */
 bool record_get(struct store_txn *txn, const struct collection *coll, uint64_t record_id, struct buf *scratch,
                 struct bdoc *doc);
-/* The record with that _id. False: none. */
+/* The record with that _id, the oldest one if a foreign document (record_write.conflicts) has it too: then a cursor
+ * over the _id index shows all. False: none. */
 bool record_find_id(struct store_txn *txn, const struct collection *coll, const struct bval *id, uint64_t *record_id);
 /* Both in one. */
 bool record_get_by_id(struct store_txn *txn, const struct collection *coll, const struct bval *id, struct buf *scratch,
@@ -50,7 +51,7 @@ bool record_check_document(struct bdoc doc, struct err *err) ERR_WARN_UNUSED;
 
 /* `write` may be NULL. *record_id (may be NULL) is the new record's. Errors: those of record_check_document,
  * ERR_DuplicateKey with details {keyPattern, keyValue}, 171 CannotIndexParallelArrays, 16766 (array in a hashed index),
- * 16746 (ambiguous field name in an array). */
+ * 16746 (ambiguous field name in an array), 201 (too many index keys). */
 bool record_insert(struct store_txn *txn, const struct collection *coll, struct bdoc doc,
                    const struct record_write *write, uint64_t *record_id, struct err *err) ERR_WARN_UNUSED;
 /* The record keeps its id. The document's _id must be equal to the old one (ERR_ImmutableField). The record must exist.

@@ -1,5 +1,6 @@
 #include "tests/unit/storage/storage_test.h"
 
+#include "base/mem.h"
 #include "bson/hash.h"
 #include "bson/keyenc.h"
 #include "storage/index_keys.h"
@@ -133,6 +134,42 @@ static void index_keys_refusals_have_mongodbs_codes(void **state)
     }
 }
 
+static void append_numbers(bson_t *doc, const char *name, uint32_t count)
+{
+    bson_t array;
+    BSON_APPEND_ARRAY_BEGIN(doc, name, &array);
+    for (uint32_t i = 0; i < count; i++) {
+        char text[16];
+        const char *key;
+        size_t len = bson_uint32_to_string(i, &key, text, sizeof text);
+        bson_append_int32(&array, key, (int)len, (int32_t)i);
+    }
+    bson_append_array_end(doc, &array);
+}
+
+static void index_keys_in_number_and_bytes_are_bounded(void **state)
+{
+    struct fixture *f = *state;
+    fixture_make_collection(f);
+    assert_true(fixture_add_index(f, "{\"key\": {\"big\": 1, \"a\": 1}, \"name\": \"i\"}"));
+    struct index_keys keys = {0};
+    bson_t many = BSON_INITIALIZER;
+    append_numbers(&many, "a", INDEX_KEYS_MAX + 1);
+    assert_false(index_keys_generate(fixture_index(f, "i"), bdoc_of(&many), &keys, &f->err));
+    assert_int_equal(f->err.code, 201);
+    bson_destroy(&many);
+    bson_t large = BSON_INITIALIZER;
+    char *text = mem_alloc(1 << 20);
+    memset(text, 'x', 1 << 20);
+    append_numbers(&large, "a", 100);
+    bson_append_utf8(&large, "big", -1, text, 1 << 20);
+    assert_false(index_keys_generate(fixture_index(f, "i"), bdoc_of(&large), &keys, &f->err));
+    assert_int_equal(f->err.code, 201);
+    bson_destroy(&large);
+    mem_free(text);
+    index_keys_deinit(&keys);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -140,6 +177,7 @@ int main(void)
         CASE(index_keys_of_plain_fields_are_one_key),       CASE(index_keys_of_an_array_are_sorted_and_distinct),
         CASE(index_keys_of_dotted_paths_go_through_arrays), CASE(index_keys_of_a_sparse_index_need_a_field),
         CASE(index_keys_of_a_hashed_field_are_its_hash),    CASE(index_keys_refusals_have_mongodbs_codes),
+        CASE(index_keys_in_number_and_bytes_are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
