@@ -22,7 +22,7 @@ __attribute__((format(printf, 3, 0))) static void format_into(struct err *err, i
     vsnprintf(err->msg, sizeof err->msg, format, args);
 }
 
-bool err_set(struct err *err, int32_t code, const char *format, ...)
+bool(err_set)(struct err *err, int32_t code, const char *format, ...)
 {
     if (err == NULL)
         return false;
@@ -33,7 +33,7 @@ bool err_set(struct err *err, int32_t code, const char *format, ...)
     return false;
 }
 
-bool err_set_errno(struct err *err, int32_t code, int errnum, const char *format, ...)
+bool(err_set_errno)(struct err *err, int32_t code, int errnum, const char *format, ...)
 {
     if (err == NULL)
         return false;
@@ -47,7 +47,7 @@ bool err_set_errno(struct err *err, int32_t code, int errnum, const char *format
     return false;
 }
 
-bool err_prefix(struct err *err, const char *format, ...)
+bool(err_prefix)(struct err *err, const char *format, ...)
 {
     if (err == NULL)
         return false;

@@ -44,6 +44,18 @@ bool err_set_errno(struct err *err, int32_t code, int errnum, const char *format
     __attribute__((format(printf, 4, 5)));
 /* Puts "context: " before the message; returns false. */
 bool err_prefix(struct err *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The compiler sees through these that the result is false, so it doesn't warn of outputs that only a success sets. */
+static inline bool err_false(bool result)
+{
+    (void)result;
+    return false;
+}
+
+#define err_set(...)       err_false(err_set(__VA_ARGS__))
+#define err_set_errno(...) err_false(err_set_errno(__VA_ARGS__))
+#define err_prefix(...)    err_false(err_prefix(__VA_ARGS__))
+
 /* Attaches a copy of a BSON document. One that is larger than ERR_DETAILS_MAX is left out. */
 void err_set_details(struct err *err, const void *bson, uint32_t len);
 /* "NamespaceNotFound"; "Location<n>" has no table entry and is answered as "UnknownError". */

@@ -301,7 +301,7 @@ static bool op_convert(struct expr_scope *s, const struct expr *call, const stru
     (void)args;
     struct bval input;
     struct bval to;
-    uint8_t target;
+    uint8_t target = BT_EOO;
     *out = BVAL_NULL;
     if (!expr_run(s, call->args[0], &input) || !expr_run(s, call->args[1], &to))
         return false;

@@ -173,7 +173,7 @@ static bool loop_input(struct expr_scope *s, const struct expr *call, int code, 
 static bool op_map(struct expr_scope *s, const struct expr *call, const struct bval *args, struct bval *out)
 {
     (void)args;
-    bool null;
+    bool null = false;
     struct expr_items items;
     *out = BVAL_NULL;
     if (!loop_input(s, call, 16883, &null, &items) || null)
@@ -206,7 +206,7 @@ static bool filter_limit(struct expr_scope *s, const struct expr *call, size_t *
 static bool op_filter(struct expr_scope *s, const struct expr *call, const struct bval *args, struct bval *out)
 {
     (void)args;
-    bool null;
+    bool null = false;
     struct expr_items items;
     size_t limit;
     *out = BVAL_NULL;
@@ -229,7 +229,7 @@ static bool op_filter(struct expr_scope *s, const struct expr *call, const struc
 static bool op_reduce(struct expr_scope *s, const struct expr *call, const struct bval *args, struct bval *out)
 {
     (void)args;
-    bool null;
+    bool null = false;
     struct expr_items items;
     struct bval total;
     *out = BVAL_NULL;

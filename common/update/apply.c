@@ -132,7 +132,7 @@ static bool blocked(struct applier *a, const struct update_node *node, const str
 {
     const struct update_op *op = first_blocked(a, node);
     char position[WRITER_INDEX_BYTES];
-    size_t len;
+    size_t len = 0;
     if (op == NULL)
         return true;
     if (node->kind == NODE_POSITIONAL && !matched_position(a, position, &len))
@@ -153,7 +153,7 @@ static bool add_missing(struct applier *a, const struct node_set *set, struct bd
             struct belem elem = {.key = child->name, .key_len = child->name_len};
             struct bval present;
             if (child->kind == NODE_POSITIONAL) {
-                size_t len;
+                size_t len = 0;
                 if (!matched_position(a, position, &len))
                     return false;
                 elem.key = position;
@@ -245,7 +245,7 @@ static bool extend_array(struct applier *a, const struct node_set *set, uint32_t
             const struct update_node *child = set->nodes[i]->children[j];
             int64_t index = child->index;
             char name[WRITER_INDEX_BYTES];
-            size_t len;
+            size_t len = 0;
             if (child->kind >= NODE_ALL)
                 continue;
             if (child->kind == NODE_POSITIONAL) {

@@ -62,7 +62,7 @@ static bool compile_filter(struct update_compiler *c, struct bdoc doc)
                        "Found multiple array filters with the same top-level field name %.*s", (int)len, name);
     struct array_filter *filter = &c->update->filters[c->update->filter_count];
     if (!filter_compile(c->arena, doc, c->options->env, &filter->filter, c->err))
-        return err_prefix(c->err, "Error parsing array filter :: caused by ::");
+        return err_prefix(c->err, "Error parsing array filter :: caused by :");
     filter->name = arena_copy_str(c->arena, name, len);
     c->update->deterministic = c->update->deterministic && filter_is_deterministic(filter->filter);
     c->update->filter_count++;
