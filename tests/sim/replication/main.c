@@ -16,8 +16,10 @@
 #include <string.h>
 
 enum {
+    ELECTION_MS = 300,
+    HEARTBEAT_MS = 30,
     ROUND_MS = 10,
-    FAULTY_ROUNDS = 300,   /* of ROUND_MS virtual milliseconds */
+    FAULTY_ROUNDS = 220,   /* of ROUND_MS virtual milliseconds */
     HEALING_ROUNDS = 3000, /* at most */
     SNAPSHOT_ENTRIES = 60,
     MEMBERS_MAX = 5,
@@ -33,12 +35,14 @@ static void setup(struct sim *sim, struct raft_fixture *fixture)
         CHECK(raft_fixture_grow(fixture, &sim->members[i].raft_fsm) == 0);
         sim->members[i].raft = raft_fixture_get(fixture, i);
         sim_member_attach(&sim->members[i]);
+        raft_set_election_timeout(sim->members[i].raft, ELECTION_MS);
+        raft_set_heartbeat_timeout(sim->members[i].raft, HEARTBEAT_MS);
         raft_set_pre_vote(sim->members[i].raft, true);
         raft_set_snapshot_threshold(sim->members[i].raft, SNAPSHOT_ENTRIES);
         raft_set_snapshot_trailing(sim->members[i].raft, SIM_ENTRIES_MAX);
         /* The fixture never draws them again, so they must differ by more than a round trip. */
         raft_fixture_set_randomized_election_timeout(
-            fixture, i, 1000 + (i + first) % sim->count * 150 + (unsigned)prng_below(&sim->prng, 60));
+            fixture, i, ELECTION_MS + (i + first) % sim->count * 50 + (unsigned)prng_below(&sim->prng, 20));
     }
     CHECK(raft_fixture_configuration(fixture, sim->count, &configuration) == 0);
     CHECK(raft_fixture_bootstrap(fixture, &configuration) == 0);
@@ -98,10 +102,10 @@ static void one_fault(struct sim *sim, struct raft_fixture *fixture)
             crash(sim, fixture, number);
         break;
     case 4:
-        raft_fixture_set_network_latency(fixture, number, 1 + (unsigned)prng_below(&sim->prng, 80));
+        raft_fixture_set_network_latency(fixture, number, 1 + (unsigned)prng_below(&sim->prng, 40));
         break;
     default:
-        raft_fixture_set_disk_latency(fixture, number, 1 + (unsigned)prng_below(&sim->prng, 60));
+        raft_fixture_set_disk_latency(fixture, number, 1 + (unsigned)prng_below(&sim->prng, 30));
         break;
     }
 }
@@ -195,7 +199,7 @@ static unsigned run_seed(uint64_t seed, bool with_store, struct totals *totals)
     memset(&fixture, 0, sizeof fixture);
     setup(sim, &fixture);
     for (unsigned round = 0; round < FAULTY_ROUNDS; round++) {
-        if (round > 140 && prng_below(&sim->prng, 12) == 0)
+        if (round > 50 && prng_below(&sim->prng, 12) == 0)
             one_fault(sim, &fixture);
         propose(sim);
         step(sim, &fixture);
