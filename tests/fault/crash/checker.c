@@ -2,6 +2,7 @@
  * invented, every counter within its bounds. A program of its own that shares nothing with the load but the journal's
  * format. Exit status 0: nothing wrong; 1: violations, each named; 2: it could not find out. --dump FILE judges a file
  * of lines "ID VALUE [PAD]" instead of a cluster; --pad ID prints the PAD that belongs to a document. */
+#include "chunks.h"
 #include "history.h"
 
 #include "base/clock.h"
@@ -183,6 +184,61 @@ static bool point_reads_fit(mongoc_client_t *client, const struct history *histo
     return ok;
 }
 
+/* ---- the collections that came and went ---- */
+
+/* Names of the form x-...: those of the load's DDL workers. */
+static bool is_ddl_name(const char *name)
+{
+    return name != NULL && name[0] == 'x' && name[1] == '-';
+}
+
+static bool observe_sharded(mongoc_client_t *client, struct history *history)
+{
+    bson_t all = BSON_INITIALIZER;
+    bson_error_t error = {0};
+    const bson_t *doc;
+    mongoc_collection_t *collections = mongoc_client_get_collection(client, "config", "collections");
+    mongoc_cursor_t *cursor = mongoc_collection_find_with_opts(collections, &all, NULL, NULL);
+    while (mongoc_cursor_next(cursor, &doc)) {
+        bson_iter_t iter;
+        const char *ns = bson_iter_init_find(&iter, doc, "_id") ? bson_iter_utf8(&iter, NULL) : NULL;
+        if (ns != NULL && strncmp(ns, "crash.", 6) == 0 && is_ddl_name(ns + 6)) {
+            history_observe_collection(history, ns + 6);
+        }
+    }
+    bool ok = !mongoc_cursor_error(cursor, &error);
+    if (!ok) {
+        fprintf(stderr, "checker: config.collections can't be read: %s\n", error.message);
+    }
+    mongoc_cursor_destroy(cursor);
+    mongoc_collection_destroy(collections);
+    bson_destroy(&all);
+    return ok;
+}
+
+/* Every collection that exists at all, sharded or left over: its documents are held against the journals, too. */
+static bool observe_ddl_documents(mongoc_client_t *client, struct history *history, int64_t deadline)
+{
+    bson_error_t error = {0};
+    mongoc_database_t *database = mongoc_client_get_database(client, "crash");
+    char **names = mongoc_database_get_collection_names_with_opts(database, NULL, &error);
+    bool ok = names != NULL;
+    if (!ok) {
+        fprintf(stderr, "checker: the collections can't be listed: %s\n", error.message);
+    }
+    for (size_t i = 0; ok && names[i] != NULL; i++) {
+        size_t count;
+        if (is_ddl_name(names[i])) {
+            ok = observe_collection(client, names[i], history, deadline, &count);
+        }
+    }
+    bson_strfreev(names);
+    mongoc_database_destroy(database);
+    return ok;
+}
+
+/* ---- everything ---- */
+
 static int observe_cluster(const char *uri, struct history *history)
 {
     int64_t deadline = deadline_after_ms(PATIENCE_MS);
@@ -196,8 +252,12 @@ static int observe_cluster(const char *uri, struct history *history)
     }
     int status = 2;
     if (observe_collection(client, "documents", history, deadline, &documents) &&
-        observe_collection(client, "counters", history, deadline, &counters)) {
-        status = count_agrees(client, documents) && point_reads_fit(client, history) ? 0 : 1;
+        observe_collection(client, "counters", history, deadline, &counters) && observe_sharded(client, history) &&
+        observe_ddl_documents(client, history, deadline)) {
+        bool fits = count_agrees(client, documents);
+        fits &= point_reads_fit(client, history);
+        fits &= chunks_cover_all(client);
+        status = fits ? 0 : 1;
     }
     mongoc_client_destroy(client);
     mongoc_cleanup();
@@ -240,9 +300,9 @@ static int judge(struct history *history)
     struct history_report report;
     history_finish(history, explain, NULL, &report);
     printf("checker: %lld operations acknowledged, %lld unknown; %zu documents must be there, %zu may be, %zu are; "
-           "%zu counters, together uncertain by %lld;",
+           "%zu sharded collections came and stayed; %zu counters, together uncertain by %lld;",
            (long long)report.acked, (long long)report.unknown, report.expected, report.uncertain, report.observed,
-           report.counters, (long long)report.slack);
+           report.collections, report.counters, (long long)report.slack);
     for (enum violation what = 0; what < VIOLATION_COUNT; what++) {
         printf(" %s %zu", violation_name(what), report.violations[what]);
     }

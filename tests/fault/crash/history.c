@@ -9,9 +9,15 @@
 
 enum { EXPLAIN_MAX = 100 };
 
-/* Everything known of one _id. */
+enum item_kind {
+    ITEM_DOCUMENT,
+    ITEM_COUNTER,
+    ITEM_COLLECTION,
+};
+
+/* Everything known of one _id or collection. */
 struct item {
-    bool counter;
+    enum item_kind kind;
     bool known; /* some journal speaks of it: not only seen */
     bool may_exist;
     bool must_exist;
@@ -90,14 +96,20 @@ static void add_delete(struct item *item, const struct journal_entry *entry)
 
 static void add_counter(struct item *item, const struct journal_entry *entry)
 {
-    item->counter = true;
+    item->kind = ITEM_COUNTER;
     item->may_exist = true;
     item->must_exist |= entry->outcome == OUTCOME_OK;
 }
 
+static void add_shard(struct item *item, const struct journal_entry *entry)
+{
+    item->kind = ITEM_COLLECTION;
+    add_insert(item, entry);
+}
+
 static void add_inc(struct item *item, const struct journal_entry *entry)
 {
-    item->counter = true;
+    item->kind = ITEM_COUNTER;
     item->high += entry->value;
     item->low += entry->outcome == OUTCOME_OK ? entry->value : 0;
 }
@@ -122,6 +134,10 @@ void history_add(void *arg, const struct journal_entry *entry)
     case OP_SET:
         add_set(item, entry);
         break;
+    case OP_SHARD:
+        add_shard(item, entry);
+        break;
+    case OP_DROP:
     case OP_DELETE:
         add_delete(item, entry);
         break;
@@ -142,6 +158,14 @@ void history_observe(struct history *history, const char *id, int64_t value, con
     item->seen++;
     item->seen_value = value;
     item->pad_fits = pad != NULL && strcmp(pad, expected) == 0;
+}
+
+void history_observe_collection(struct history *history, const char *id)
+{
+    struct item *item = item_of(history, id);
+    item->kind = ITEM_COLLECTION;
+    item->seen++;
+    item->seen_value = item->value_count > 0 ? item->values[0] : 0;
 }
 
 struct finisher {
@@ -166,9 +190,28 @@ __attribute__((format(printf, 3, 4))) static void violate(struct finisher *finis
     finisher->explain(finisher->arg, what, text);
 }
 
+/* What is known of a document with what is known of its collection: it goes with it. */
+static struct item resolve(const struct history *history, const char *id, const struct item *item)
+{
+    struct item resolved = *item;
+    const char *slash = strchr(id, '/');
+    const struct item *parent = slash == NULL ? NULL : map_get(&history->items, id, (size_t)(slash - id));
+    if (parent == NULL || parent->kind != ITEM_COLLECTION) {
+        return resolved;
+    }
+    if (!parent->must_exist) {
+        resolved.must_exist = false;
+    }
+    if (!parent->may_exist) {
+        resolved.may_exist = false;
+        resolved.was_deleted |= parent->was_deleted;
+    }
+    return resolved;
+}
+
 static bool value_fits(const struct item *item, int64_t value)
 {
-    if (item->counter) {
+    if (item->kind == ITEM_COUNTER) {
         return value >= item->low && value <= item->high;
     }
     return (item->value_count > 0 && item->values[0] == value) || (item->value_count > 1 && item->values[1] == value);
@@ -182,7 +225,7 @@ static void check_seen(struct finisher *finisher, const char *id, const struct i
         violate(finisher, VIOLATION_RESURRECTED, "%s is there, its delete was acknowledged", id);
     } else if (!item->may_exist) {
         violate(finisher, VIOLATION_INVENTED, "%s is there, its insert was never sent", id);
-    } else if (item->counter && !value_fits(item, item->seen_value)) {
+    } else if (item->kind == ITEM_COUNTER && !value_fits(item, item->seen_value)) {
         violate(finisher, VIOLATION_COUNTER, "counter %s is %lld, must be %lld to %lld", id,
                 (long long)item->seen_value, (long long)item->low, (long long)item->high);
     } else if (!value_fits(item, item->seen_value)) {
@@ -192,7 +235,7 @@ static void check_seen(struct finisher *finisher, const char *id, const struct i
     if (item->seen > 1) {
         violate(finisher, VIOLATION_DUPLICATE, "%s was read %zu times", id, item->seen);
     }
-    if (item->known && !item->counter && !item->pad_fits) {
+    if (item->known && item->kind == ITEM_DOCUMENT && !item->pad_fits) {
         violate(finisher, VIOLATION_DAMAGED, "the text of %s is not what was written", id);
     }
 }
@@ -200,11 +243,13 @@ static void check_seen(struct finisher *finisher, const char *id, const struct i
 static void check_item(struct finisher *finisher, const char *id, const struct item *item)
 {
     struct history_report *report = finisher->report;
-    report->expected += item->must_exist && !item->counter;
-    report->uncertain += item->may_exist && !item->must_exist && !item->counter;
-    report->observed += item->seen > 0 && !item->counter;
-    report->counters += item->seen > 0 && item->counter;
-    report->slack += item->counter ? item->high - item->low : 0;
+    bool document = item->kind == ITEM_DOCUMENT;
+    report->expected += item->must_exist && document;
+    report->uncertain += item->may_exist && !item->must_exist && document;
+    report->observed += item->seen > 0 && document;
+    report->counters += item->seen > 0 && item->kind == ITEM_COUNTER;
+    report->collections += item->seen > 0 && item->kind == ITEM_COLLECTION;
+    report->slack += item->kind == ITEM_COUNTER ? item->high - item->low : 0;
     if (item->went_missing) {
         violate(finisher, VIOLATION_DURING, "%s was acknowledged and then not found by the load", id);
     }
@@ -222,7 +267,8 @@ void history_finish(struct history *history, void (*explain)(void *arg, enum vio
     struct finisher finisher = {.report = report, .explain = explain, .arg = arg};
     for (struct map_entry *entry = map_next(&history->items, NULL); entry != NULL;
          entry = map_next(&history->items, entry)) {
-        check_item(&finisher, entry->key, entry->value);
+        struct item item = resolve(history, entry->key, entry->value);
+        check_item(&finisher, entry->key, &item);
     }
 }
 
@@ -248,20 +294,24 @@ const char *violation_name(enum violation what)
 
 bool history_allows(const struct history *history, const char *id, bool found, int64_t value)
 {
-    const struct item *item = map_get(&history->items, id, strlen(id));
-    if (item == NULL || !item->may_exist) {
+    const struct item *known = map_get(&history->items, id, strlen(id));
+    if (known == NULL) {
         return !found;
     }
-    return found ? value_fits(item, value) : !item->must_exist;
+    struct item item = resolve(history, id, known);
+    if (!item.may_exist) {
+        return !found;
+    }
+    return found ? value_fits(&item, value) : !item.must_exist;
 }
 
 const char *history_next_expected(const struct history *history, const void **position)
 {
     for (const struct map_entry *entry = map_next(&history->items, *position); entry != NULL;
          entry = map_next(&history->items, entry)) {
-        const struct item *item = entry->value;
+        struct item item = resolve(history, entry->key, entry->value);
         *position = entry;
-        if (item->must_exist && !item->counter) {
+        if (item.must_exist && item.kind == ITEM_DOCUMENT && strchr(entry->key, '/') == NULL) {
             return entry->key;
         }
     }

@@ -25,13 +25,14 @@ enum violation {
 
 struct history_report {
     size_t violations[VIOLATION_COUNT];
-    size_t expected;  /* documents that must be there */
-    size_t uncertain; /* documents that may be there */
-    size_t observed;  /* read back */
-    size_t counters;  /* counters read back */
-    int64_t acked;    /* operations acknowledged */
-    int64_t unknown;  /* operations of unknown outcome */
-    int64_t slack;    /* sum over the counters of what unknown operations may have added */
+    size_t expected;    /* documents that must be there */
+    size_t uncertain;   /* documents that may be there */
+    size_t observed;    /* read back */
+    size_t collections; /* sharded collections read back, those of the counters and documents left out */
+    size_t counters;    /* counters read back */
+    int64_t acked;      /* operations acknowledged */
+    int64_t unknown;    /* operations of unknown outcome */
+    int64_t slack;      /* sum over the counters of what unknown operations may have added */
 };
 
 struct history *history_new(void);
@@ -40,6 +41,8 @@ void history_free(struct history *history);
 void history_add(void *history, const struct journal_entry *entry);
 /* One document of a read of everything. `pad` is its text, NULL when it has none (counters). */
 void history_observe(struct history *history, const char *id, int64_t value, const char *pad);
+/* One sharded collection that was found. */
+void history_observe_collection(struct history *history, const char *id);
 /* After the last one. `explain` (may be NULL) is called for the first 100 violations. */
 void history_finish(struct history *history, void (*explain)(void *arg, enum violation what, const char *text),
                     void *arg, struct history_report *report);
@@ -49,7 +52,8 @@ const char *violation_name(enum violation what);
 
 /* For a second way of reading: whether a point read of `id` with this result fits. `found` false: no document. */
 bool history_allows(const struct history *history, const char *id, bool found, int64_t value);
-/* Walks the ids of documents that must be there: *position starts at NULL. NULL at the end. */
+/* Walks the ids of documents that must be there in the one big collection (no '/' in them): *position starts at NULL.
+ * NULL at the end. */
 const char *history_next_expected(const struct history *history, const void **position);
 
 #endif

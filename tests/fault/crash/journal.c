@@ -13,7 +13,7 @@
 
 enum { JOURNAL_FILE_MAX_BYTES = 512 * 1024 * 1024, LINE_MAX_BYTES = 128 };
 
-static const char *const kind_names[] = {"insert", "set", "inc", "delete", "counter"};
+static const char *const kind_names[] = {"insert", "set", "inc", "delete", "counter", "shard", "drop"};
 static const char *const outcome_names[] = {"ok", "none", "unknown", "missing"};
 
 enum {

@@ -2,7 +2,7 @@
  * one after its end. Lines are written with one write(2) each and never synced: the machine stays up, only daemons are
  * killed.
  *
- *   + insert|set|inc|delete|counter ID VALUE     about to be sent
+ *   + insert|set|inc|delete|counter|shard|drop ID VALUE     about to be sent
  *   = ok|none|unknown|missing                    how the operation above ended
  *
  * ok: acknowledged. none: certainly never sent. unknown: no answer, or an error that doesn't exclude that it happened.
@@ -24,6 +24,8 @@ enum op_kind {
     OP_INC,    /* a counter shared by all threads rises by VALUE, which is positive */
     OP_DELETE,
     OP_COUNTER, /* a counter is created with 0 */
+    OP_SHARD,   /* the collection ID is sharded; its documents are named ID/... */
+    OP_DROP,    /* the collection ID is dropped, with its documents */
 };
 
 enum op_outcome {

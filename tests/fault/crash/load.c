@@ -2,15 +2,12 @@
  * that all share, through the routers, with every operation written to a journal (journal.h) before it is sent and
  * after its end. Runs for --seconds or until SIGTERM, whatever happens to the daemons; ends with 0 when its journals
  * are complete. --setup shards the two collections and creates the counters first. */
-#include "journal.h"
+#include "load.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/random.h"
 #include "base/thread.h"
 #include "config/options.h"
-
-#include <mongoc/mongoc.h>
 
 #include <signal.h>
 #include <stdatomic.h>
@@ -25,59 +22,41 @@ enum {
     SETUP_PATIENCE_MS = 60000,
 };
 
-static const char database_name[] = "crash";
-static atomic_bool stop;
+atomic_bool load_stop;
 
 struct live_document {
     char id[JOURNAL_ID_MAX + 1];
     int64_t value;
 };
 
-struct load_options {
-    char *uri;
-    char *journal;
-    int64_t run;
-    int64_t threads;
-    int64_t seconds;
-    int64_t counters;
-    bool setup;
-};
-
+/* One that changes documents of its own and the counters. */
 struct worker {
-    const struct load_options *options;
-    int number;
-    int file; /* its journal */
-    struct prng prng;
-    mongoc_client_t *client;
+    struct load_worker base; /* first: the threads' mains take either */
     mongoc_collection_t *documents;
     mongoc_collection_t *counters;
     struct live_document *live;
     size_t live_count;
-    int64_t made;  /* documents tried so far, for ids */
-    int64_t acked; /* operations */
-    int64_t unknown;
-    int64_t unsent;
+    int64_t made; /* documents tried so far, for ids */
 };
 
 static void on_signal(int number)
 {
     (void)number;
-    stop = true;
+    load_stop = true;
 }
 
-/* Only what certainly never left this process counts as not sent; every other error leaves the outcome open. */
-static enum op_outcome outcome_of(const bson_error_t *error)
+enum op_outcome load_outcome_of(const bson_error_t *error)
 {
     return error->domain == MONGOC_ERROR_SERVER_SELECTION ? OUTCOME_NONE : OUTCOME_UNKNOWN;
 }
 
-static enum op_outcome finish_op(struct worker *worker, enum op_outcome outcome)
+enum op_outcome load_finish(struct load_worker *worker, enum op_outcome outcome)
 {
     journal_end(worker->file, outcome);
     worker->acked += outcome == OUTCOME_OK;
     worker->unknown += outcome == OUTCOME_UNKNOWN;
     worker->unsent += outcome == OUTCOME_NONE;
-    if (outcome != OUTCOME_OK && !stop) {
+    if (outcome != OUTCOME_OK && !load_stop) {
         clock_sleep_ms(ERROR_PAUSE_MS);
     }
     return outcome;
@@ -93,7 +72,7 @@ static int64_t reply_count(const bson_t *reply, const char *field)
 static enum op_outcome hit_outcome(bool ok, const bson_t *reply, const char *field, const bson_error_t *error)
 {
     if (!ok) {
-        return outcome_of(error);
+        return load_outcome_of(error);
     }
     return reply_count(reply, field) == 1 ? OUTCOME_OK : OUTCOME_MISSING;
 }
@@ -106,18 +85,19 @@ static void forget(struct worker *worker, size_t index)
 static void insert_document(struct worker *worker)
 {
     char pad[PAD_BYTES + 1];
-    struct live_document document = {.value = (int64_t)prng_below(&worker->prng, 1000000)};
-    snprintf(document.id, sizeof document.id, "d-%lld-%d-%lld", (long long)worker->options->run, worker->number,
-             (long long)worker->made++);
+    struct live_document document = {.value = (int64_t)prng_below(&worker->base.prng, 1000000)};
+    snprintf(document.id, sizeof document.id, "d-%lld-%d-%lld", (long long)worker->base.options->run,
+             worker->base.number, (long long)worker->made++);
     journal_pad(document.id, pad);
     bson_t doc = BSON_INITIALIZER;
     bson_append_utf8(&doc, "_id", -1, document.id, -1);
     bson_append_int64(&doc, "v", -1, document.value);
     bson_append_utf8(&doc, "pad", -1, pad, PAD_BYTES);
     bson_error_t error;
-    journal_begin(worker->file, OP_INSERT, document.id, document.value);
+    journal_begin(worker->base.file, OP_INSERT, document.id, document.value);
     bool ok = mongoc_collection_insert_one(worker->documents, &doc, NULL, NULL, &error);
-    if (finish_op(worker, ok ? OUTCOME_OK : outcome_of(&error)) == OUTCOME_OK && worker->live_count < LIVE_MAX) {
+    if (load_finish(&worker->base, ok ? OUTCOME_OK : load_outcome_of(&error)) == OUTCOME_OK &&
+        worker->live_count < LIVE_MAX) {
         worker->live[worker->live_count++] = document;
     }
     bson_destroy(&doc);
@@ -145,11 +125,12 @@ static enum op_outcome update_one(mongoc_collection_t *collection, const char *i
 
 static void set_document(struct worker *worker)
 {
-    size_t index = (size_t)prng_below(&worker->prng, worker->live_count);
+    size_t index = (size_t)prng_below(&worker->base.prng, worker->live_count);
     struct live_document *document = &worker->live[index];
     int64_t value = document->value + 1;
-    journal_begin(worker->file, OP_SET, document->id, value);
-    enum op_outcome outcome = finish_op(worker, update_one(worker->documents, document->id, "$set", "v", value));
+    journal_begin(worker->base.file, OP_SET, document->id, value);
+    enum op_outcome outcome =
+        load_finish(&worker->base, update_one(worker->documents, document->id, "$set", "v", value));
     if (outcome == OUTCOME_OK) {
         document->value = value;
     } else if (outcome != OUTCOME_NONE) {
@@ -159,14 +140,14 @@ static void set_document(struct worker *worker)
 
 static void delete_document(struct worker *worker)
 {
-    size_t index = (size_t)prng_below(&worker->prng, worker->live_count);
+    size_t index = (size_t)prng_below(&worker->base.prng, worker->live_count);
     bson_t filter = BSON_INITIALIZER;
     bson_t reply;
     bson_error_t error;
     bson_append_utf8(&filter, "_id", -1, worker->live[index].id, -1);
-    journal_begin(worker->file, OP_DELETE, worker->live[index].id, 0);
+    journal_begin(worker->base.file, OP_DELETE, worker->live[index].id, 0);
     bool ok = mongoc_collection_delete_one(worker->documents, &filter, NULL, &reply, &error);
-    if (finish_op(worker, hit_outcome(ok, &reply, "deletedCount", &error)) != OUTCOME_NONE) {
+    if (load_finish(&worker->base, hit_outcome(ok, &reply, "deletedCount", &error)) != OUTCOME_NONE) {
         forget(worker, index);
     }
     bson_destroy(&reply);
@@ -181,15 +162,15 @@ static void counter_id(int64_t number, char out[JOURNAL_ID_MAX + 1])
 static void raise_counter(struct worker *worker)
 {
     char id[JOURNAL_ID_MAX + 1];
-    int64_t delta = 1 + (int64_t)prng_below(&worker->prng, 9);
-    counter_id((int64_t)prng_below(&worker->prng, (uint64_t)worker->options->counters), id);
-    journal_begin(worker->file, OP_INC, id, delta);
-    finish_op(worker, update_one(worker->counters, id, "$inc", "v", delta));
+    int64_t delta = 1 + (int64_t)prng_below(&worker->base.prng, 9);
+    counter_id((int64_t)prng_below(&worker->base.prng, (uint64_t)worker->base.options->counters), id);
+    journal_begin(worker->base.file, OP_INC, id, delta);
+    load_finish(&worker->base, update_one(worker->counters, id, "$inc", "v", delta));
 }
 
 static void step(struct worker *worker)
 {
-    uint64_t dice = prng_below(&worker->prng, 100);
+    uint64_t dice = prng_below(&worker->base.prng, 100);
     if (dice < 45 || worker->live_count == 0) {
         insert_document(worker);
     } else if (dice < 65) {
@@ -201,7 +182,7 @@ static void step(struct worker *worker)
     }
 }
 
-static mongoc_client_t *connect_client(const char *uri)
+mongoc_client_t *load_connect(const char *uri)
 {
     mongoc_client_t *client = mongoc_client_new(uri);
     if (client == NULL) {
@@ -214,15 +195,15 @@ static mongoc_client_t *connect_client(const char *uri)
 static void *work(void *arg)
 {
     struct worker *worker = arg;
-    worker->client = connect_client(worker->options->uri);
-    worker->documents = mongoc_client_get_collection(worker->client, database_name, "documents");
-    worker->counters = mongoc_client_get_collection(worker->client, database_name, "counters");
-    while (!stop) {
+    worker->base.client = load_connect(worker->base.options->uri);
+    worker->documents = mongoc_client_get_collection(worker->base.client, LOAD_DATABASE, "documents");
+    worker->counters = mongoc_client_get_collection(worker->base.client, LOAD_DATABASE, "counters");
+    while (!load_stop) {
         step(worker);
     }
     mongoc_collection_destroy(worker->documents);
     mongoc_collection_destroy(worker->counters);
-    mongoc_client_destroy(worker->client);
+    mongoc_client_destroy(worker->base.client);
     return NULL;
 }
 
@@ -270,13 +251,13 @@ static bool set_up(const struct load_options *options)
 {
     char path[4096];
     struct err err;
-    mongoc_client_t *client = connect_client(options->uri);
+    mongoc_client_t *client = load_connect(options->uri);
     bool ok = admin_command(client, "{\"enableSharding\": \"crash\"}") &&
               admin_command(client, "{\"shardCollection\": \"crash.documents\", \"key\": {\"_id\": \"hashed\"}}") &&
               admin_command(client, "{\"shardCollection\": \"crash.counters\", \"key\": {\"_id\": \"hashed\"}}");
     snprintf(path, sizeof path, "%s/setup.journal", options->journal);
     int file = ok ? journal_open(path, &err) : -1;
-    mongoc_collection_t *counters = mongoc_client_get_collection(client, database_name, "counters");
+    mongoc_collection_t *counters = mongoc_client_get_collection(client, LOAD_DATABASE, "counters");
     for (int64_t i = 0; i < options->counters && ok; i++) {
         ok = file >= 0 && create_counter(counters, file, i);
     }
@@ -294,51 +275,55 @@ static bool worker_init(struct worker *worker, const struct load_options *option
 {
     char path[4096];
     struct err err;
-    *worker = (struct worker){.options = options, .number = number, .prng.state = random_u64()};
+    *worker = (struct worker){.base = {.options = options, .number = number, .prng.state = random_u64()}};
     worker->live = mem_alloc_array(LIVE_MAX, sizeof *worker->live);
     snprintf(path, sizeof path, "%s/%04lld-%03d.journal", options->journal, (long long)options->run, number);
-    worker->file = journal_open(path, &err);
-    if (worker->file < 0) {
+    worker->base.file = journal_open(path, &err);
+    if (worker->base.file < 0) {
         fprintf(stderr, "load: %s\n", err.msg);
     }
-    return worker->file >= 0;
+    return worker->base.file >= 0;
 }
 
 static void wait_for_the_end(int64_t seconds)
 {
     int64_t deadline = deadline_after_ms(seconds * 1000);
-    while (!stop && !deadline_passed(deadline)) {
+    while (!load_stop && !deadline_passed(deadline)) {
         clock_sleep_ms(10);
     }
-    stop = true;
+    load_stop = true;
+}
+
+static void end_worker(struct worker *worker, struct load_worker *sum)
+{
+    sum->acked += worker->base.acked;
+    sum->unknown += worker->base.unknown;
+    sum->unsent += worker->base.unsent;
+    close(worker->base.file);
+    mem_free(worker->live);
 }
 
 static int run_load(const struct load_options *options)
 {
-    struct worker *workers = mem_alloc_array((size_t)options->threads, sizeof *workers);
-    pthread_t *threads = mem_alloc_array((size_t)options->threads, sizeof *threads);
-    int64_t acked = 0;
-    int64_t unknown = 0;
-    int64_t unsent = 0;
-    for (int i = 0; i < options->threads; i++) {
+    int count = (int)(options->threads + options->ddl_threads);
+    struct worker *workers = mem_alloc_array((size_t)count, sizeof *workers);
+    pthread_t *threads = mem_alloc_array((size_t)count, sizeof *threads);
+    struct load_worker sum = {0};
+    for (int i = 0; i < count; i++) {
         if (!worker_init(&workers[i], options, i)) {
             return 1;
         }
     }
-    for (int i = 0; i < options->threads; i++) {
-        thread_start(&threads[i], "load", work, &workers[i]);
+    for (int i = 0; i < count; i++) {
+        thread_start(&threads[i], "load", i < options->threads ? work : load_ddl_work, &workers[i]);
     }
     wait_for_the_end(options->seconds);
-    for (int i = 0; i < options->threads; i++) {
+    for (int i = 0; i < count; i++) {
         thread_join(threads[i]);
-        acked += workers[i].acked;
-        unknown += workers[i].unknown;
-        unsent += workers[i].unsent;
-        close(workers[i].file);
-        mem_free(workers[i].live);
+        end_worker(&workers[i], &sum);
     }
     printf("load: run %lld: %lld acknowledged, %lld unknown, %lld not sent\n", (long long)options->run,
-           (long long)acked, (long long)unknown, (long long)unsent);
+           (long long)sum.acked, (long long)sum.unknown, (long long)sum.unsent);
     mem_free(threads);
     mem_free(workers);
     return 0;
@@ -354,12 +339,14 @@ static char *full_uri(const char *uri)
 
 int main(int argc, char **argv)
 {
-    struct load_options load = {.threads = 16, .seconds = 3600, .counters = 10};
+    struct load_options load = {.threads = 16, .ddl_threads = 2, .seconds = 3600, .counters = 10};
     const struct option options[] = {
         {"uri", OPTION_STR, &load.uri, 0, 0, "URI", "connection string of the routers (required)"},
         {"journal", OPTION_STR, &load.journal, 0, 0, "DIR", "folder of the journals, which must exist (required)"},
         {"run", OPTION_INT, &load.run, 0, 9999, "N", "number of this run: part of its ids"},
         {"threads", OPTION_INT, &load.threads, 1, 512, "N", "connections (default 16)"},
+        {"ddl-threads", OPTION_INT, &load.ddl_threads, 0, 64, "N",
+         "workers that shard, split and drop collections (default 2)"},
         {"seconds", OPTION_INT, &load.seconds, 1, 86400, "N", "how long, unless SIGTERM comes first"},
         {"counters", OPTION_INT, &load.counters, 1, 1000, "N", "counters shared by all (default 10)"},
         {"setup", OPTION_FLAG, &load.setup, 0, 0, NULL, "shard the collections and create the counters, then exit"},

@@ -182,6 +182,40 @@ static void history_allows_judges_point_reads(void **state)
     history_free(history);
 }
 
+static void history_documents_go_with_their_collection(void **state)
+{
+    (void)state;
+    const char *kept = "+ shard x 1\n= ok\n+ insert x/1 1\n= ok\n";
+    struct history *history = history_of(kept);
+    history_observe_collection(history, "x");
+    expect_one(history, VIOLATION_LOST);
+    history = history_of(kept);
+    see(history, "x/1", 1);
+    expect_one(history, VIOLATION_LOST);
+
+    const char *dropped = "+ shard x 1\n= ok\n+ insert x/1 1\n= ok\n+ drop x 0\n= ok\n";
+    expect_clean(history_of(dropped));
+    history = history_of(dropped);
+    see(history, "x/1", 1);
+    expect_one(history, VIOLATION_RESURRECTED);
+    history = history_of(dropped);
+    history_observe_collection(history, "x");
+    expect_one(history, VIOLATION_RESURRECTED);
+
+    const char *unsure = "+ shard x 1\n= ok\n+ insert x/1 1\n= ok\n+ drop x 0\n= unknown\n";
+    expect_clean(history_of(unsure));
+    history = history_of(unsure);
+    history_observe_collection(history, "x");
+    see(history, "x/1", 1);
+    expect_clean(history);
+
+    history = history_of(kept);
+    history_observe_collection(history, "x");
+    see(history, "x/1", 1);
+    history_observe_collection(history, "y");
+    expect_one(history, VIOLATION_INVENTED);
+}
+
 static void journal_parse_refuses_nonsense(void **state)
 {
     (void)state;
@@ -213,6 +247,7 @@ int main(void)
         cmocka_unit_test(history_with_a_damaged_text_shows),
         cmocka_unit_test(history_not_found_during_the_load_shows),
         cmocka_unit_test(history_allows_judges_point_reads),
+        cmocka_unit_test(history_documents_go_with_their_collection),
         cmocka_unit_test(journal_parse_refuses_nonsense),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
