@@ -10,13 +10,17 @@
 /* One thread. The struct outlives the thread (a late signal may still touch `wake`) and is used again for the next one.
  */
 struct worker {
-    struct worker *next;  /* in pool->idle, pool->ended or pool->spare */
-    struct pool *pool;    /* whose it is */
-    struct pool_job *job; /* what to do; NULL while idle */
-    pthread_cond_t wake;  /* a job was assigned, or the pool stops */
-    pthread_t thread;     /* valid until joined */
+    struct worker *next; /* in pool->idle, pool->ended or pool->spare */
+    struct pool *pool;   /* whose it is */
+    bool called;         /* taken off the idle list to look for a job */
+    pthread_cond_t wake; /* called, or the pool stops */
+    pthread_t thread;    /* valid until joined */
 };
 
+/* A job goes into the queue, and one thread is called unless one is on its way already. That thread takes a job and
+ * calls the next if the queue is not empty. So a burst of short jobs is drained by as many threads as there are
+ * processors to run them, while jobs that block get a thread each: whenever jobs wait and threads may be had, one is on
+ * its way. */
 struct pool {
     pthread_mutex_t mutex;
     struct worker *idle;        /* last in, first out */
@@ -24,12 +28,15 @@ struct pool {
     struct worker *spare;       /* joined */
     struct pool_job *first;     /* queue */
     struct pool_job *last;      /* valid when first is not NULL */
-    struct pool_stats stats;    /* all but `done` exact; kept under the mutex */
+    struct pool_stats stats;    /* kept under the mutex */
+    bool calling;               /* a called or new thread has not come to the queue yet */
     bool stopping;              /* no job is accepted any more */
     pthread_cond_t thread_gone; /* stats.threads went down */
     struct pool_options options;
     char name[12]; /* of the threads */
 };
+
+static void *worker_run(void *arg);
 
 struct pool *pool_new(const struct pool_options *options)
 {
@@ -62,49 +69,6 @@ static void pool_remove_idle_locked(struct pool *pool, struct worker *worker)
         at = &(*at)->next;
     *at = worker->next;
     pool->stats.idle--;
-}
-
-/* Waits for the next job; NULL when the thread should end. */
-static struct pool_job *worker_next_locked(struct worker *worker)
-{
-    struct pool *pool = worker->pool;
-    struct pool_job *job = pool_pop_locked(pool);
-    if (job != NULL || pool->stopping)
-        return job;
-    worker->job = NULL;
-    worker->next = pool->idle;
-    pool->idle = worker;
-    pool->stats.idle++;
-    int64_t deadline_ms = deadline_after_ms(pool->options.idle_ms);
-    while (worker->job == NULL) {
-        thread_cond_wait_until(&worker->wake, &pool->mutex, deadline_ms);
-        if (worker->job == NULL && (pool->stopping || deadline_passed(deadline_ms))) {
-            pool_remove_idle_locked(pool, worker);
-            return NULL;
-        }
-    }
-    return worker->job; /* whoever assigned it took the worker off the idle list */
-}
-
-static void *worker_run(void *arg)
-{
-    struct worker *worker = arg;
-    struct pool *pool = worker->pool;
-    struct pool_job *job = worker->job;
-    while (job != NULL) {
-        job->run(job);
-        pthread_mutex_lock(&pool->mutex);
-        pool->stats.done++;
-        job = worker_next_locked(worker);
-        if (job != NULL)
-            pthread_mutex_unlock(&pool->mutex);
-    }
-    pool->stats.threads--;
-    worker->next = pool->ended;
-    pool->ended = worker;
-    pthread_cond_broadcast(&pool->thread_gone);
-    pthread_mutex_unlock(&pool->mutex);
-    return NULL;
 }
 
 /* Joins the threads that have ended: each has only an unlock left to do, so this doesn't wait. */
@@ -140,6 +104,93 @@ static struct worker *pool_take_worker_locked(struct pool *pool)
     return worker;
 }
 
+/* Sees to it that a thread is on its way to the queue. Returns the one to signal, if that takes a signal, once the
+ * mutex is free. */
+static struct worker *pool_call_locked(struct pool *pool)
+{
+    if (pool->calling || pool->first == NULL)
+        return NULL;
+    struct worker *worker = pool->idle;
+    if (worker != NULL) {
+        pool->idle = worker->next;
+        pool->stats.idle--;
+        worker->called = true;
+        pool->calling = true;
+        return worker;
+    }
+    if (pool->stats.threads < pool->options.max_threads && !pool->stopping) {
+        pool->calling = true; /* first: the mutex may be given up below */
+        worker = pool_take_worker_locked(pool);
+        /* Under the mutex: the thread could otherwise end, and be joined, before its id is stored. */
+        thread_start(&worker->thread, pool->name, worker_run, worker);
+    }
+    return NULL;
+}
+
+static void worker_signal(struct worker *worker)
+{
+    if (worker != NULL)
+        pthread_cond_signal(&worker->wake);
+}
+
+/* Waits until called; false when the thread should end. */
+static bool worker_idle_locked(struct worker *worker)
+{
+    struct pool *pool = worker->pool;
+    worker->called = false;
+    worker->next = pool->idle;
+    pool->idle = worker;
+    pool->stats.idle++;
+    int64_t deadline_ms = deadline_after_ms(pool->options.idle_ms);
+    while (!worker->called) {
+        thread_cond_wait_until(&worker->wake, &pool->mutex, deadline_ms);
+        if (!worker->called && (pool->stopping || deadline_passed(deadline_ms))) {
+            pool_remove_idle_locked(pool, worker);
+            return false;
+        }
+    }
+    pool->calling = false;
+    return true;
+}
+
+/* The next job; NULL when the thread should end. Gives the mutex up for a moment to call another thread. */
+static struct pool_job *worker_next_locked(struct worker *worker)
+{
+    struct pool *pool = worker->pool;
+    struct pool_job *job;
+    while ((job = pool_pop_locked(pool)) == NULL)
+        if (pool->stopping || !worker_idle_locked(worker))
+            return NULL;
+    struct worker *other = pool_call_locked(pool);
+    if (other != NULL) {
+        pthread_mutex_unlock(&pool->mutex);
+        worker_signal(other);
+        pthread_mutex_lock(&pool->mutex);
+    }
+    return job;
+}
+
+static void *worker_run(void *arg)
+{
+    struct worker *worker = arg;
+    struct pool *pool = worker->pool;
+    pthread_mutex_lock(&pool->mutex);
+    pool->calling = false;
+    struct pool_job *job;
+    while ((job = worker_next_locked(worker)) != NULL) {
+        pthread_mutex_unlock(&pool->mutex);
+        job->run(job);
+        pthread_mutex_lock(&pool->mutex);
+        pool->stats.done++;
+    }
+    pool->stats.threads--;
+    worker->next = pool->ended;
+    pool->ended = worker;
+    pthread_cond_broadcast(&pool->thread_gone);
+    pthread_mutex_unlock(&pool->mutex);
+    return NULL;
+}
+
 static void pool_queue_locked(struct pool *pool, struct pool_job *job)
 {
     job->next = NULL;
@@ -154,35 +205,18 @@ static void pool_queue_locked(struct pool *pool, struct pool_job *job)
 bool pool_submit(struct pool *pool, struct pool_job *job)
 {
     pthread_mutex_lock(&pool->mutex);
-    if (pool->stopping) {
+    /* A job that a thread will take at once doesn't count as waiting. */
+    unsigned free_threads = pool->stats.idle + (pool->options.max_threads - pool->stats.threads);
+    if (pool->stopping || pool->stats.queued >= pool->options.max_queued + free_threads + pool->calling) {
         pool->stats.refused++;
         pthread_mutex_unlock(&pool->mutex);
         return false;
     }
-    struct worker *worker = pool->idle;
-    if (worker != NULL) {
-        pool->idle = worker->next;
-        pool->stats.idle--;
-        worker->job = job;
-        pthread_mutex_unlock(&pool->mutex);
-        pthread_cond_signal(&worker->wake);
-        return true;
-    }
-    if (pool->stats.threads < pool->options.max_threads) {
-        worker = pool_take_worker_locked(pool);
-        worker->job = job;
-        /* Under the mutex: the thread could otherwise end, and be joined, before its id is stored. */
-        thread_start(&worker->thread, pool->name, worker_run, worker);
-        pthread_mutex_unlock(&pool->mutex);
-        return true;
-    }
-    bool queued = pool->stats.queued < pool->options.max_queued;
-    if (queued)
-        pool_queue_locked(pool, job);
-    else
-        pool->stats.refused++;
+    pool_queue_locked(pool, job);
+    struct worker *worker = pool_call_locked(pool);
     pthread_mutex_unlock(&pool->mutex);
-    return queued;
+    worker_signal(worker);
+    return true;
 }
 
 void pool_stop(struct pool *pool)

@@ -1,7 +1,8 @@
 /* An elastic pool of worker threads. A job is the caller's own struct with a struct pool_job inside, so that handing it
- * over allocates nothing. Threads are started when a job finds none idle, up to a maximum; the one that became idle
- * last is reused first (its stack is warm), and one that stays idle for long ends. The queue is bounded. Any thread may
- * submit. */
+ * over allocates nothing. Threads are started, up to a maximum, while jobs wait and no thread is on its way to them;
+ * the one that became idle last is reused first (its stack is warm), and one that stays idle for long ends. A burst of
+ * short jobs is drained by few threads, jobs that block get a thread each. The queue is bounded. Any thread may submit.
+ */
 #ifndef SHERD_ASYNC_POOL_H
 #define SHERD_ASYNC_POOL_H
 

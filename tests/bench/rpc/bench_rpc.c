@@ -1,6 +1,6 @@
 /* Requests per second, latency and CPU of the message layers over loopback, beside a plain TCP echo of the same bytes.
- * Usage: bench-rpc [seconds per line] [idle connections] [part of the lines' names]. Two cores are shared by both
- * sides: read the ratios. */
+ * Usage: bench-rpc [seconds per line] [idle connections] [part of the lines' names] [outstanding]. Two cores are shared
+ * by both sides: read the ratios. */
 #include "tests/bench/rpc/bench_rpc.h"
 
 #include "base/log.h"
@@ -165,11 +165,13 @@ int main(int argc, char **argv)
     double seconds = argc > 1 ? atof(argv[1]) : 1.0;
     unsigned idle = argc > 2 ? (unsigned)atoi(argv[2]) : 5000;
     const char *only = argc > 3 ? argv[3] : "";
+    unsigned count = argc > 4 ? (unsigned)atoi(argv[4]) : 0;
     log_set_level(LOG_LEVEL_ERROR);
     printf("messages of about %d bytes, %.1f s per line\n", MESSAGE_BYTES, seconds);
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
         for (int at = 0; at < 4 && strstr(lines[i].name, only) != NULL; at++)
-            run_once(&lines[i], at, seconds);
+            if (count == 0 || outstanding[at] == count)
+                run_once(&lines[i], at, seconds);
     if (idle > 0)
         measure_idle(idle);
     return 0;

@@ -88,14 +88,59 @@ static void pool_submit_beyond_threads_and_queue_is_refused(void **state)
         jobs[i] = (struct job){.job.run = run_wait, .count = &count};
         assert_int_equal(pool_submit(pool, &jobs[i].job), i < 4);
     }
-    struct pool_stats stats;
-    pool_stats_get(pool, &stats);
+    struct pool_stats stats = {0};
+    for (int i = 0; i < 5000 && (stats.threads != 2 || stats.queued != 2); i++) {
+        pool_stats_get(pool, &stats);
+        clock_sleep_ms(1);
+    }
     assert_int_equal(stats.threads, 2);
     assert_int_equal(stats.queued, 2);
     assert_int_equal(stats.refused, 1);
     gate_set(true);
     pool_free(pool);
     assert_int_equal(atomic_load(&count), 4);
+}
+
+/* Jobs that block must not hold up those behind them as long as threads may be had. */
+static void pool_blocked_jobs_get_a_thread_each(void **state)
+{
+    (void)state;
+    enum { BLOCKED = 20 };
+    atomic_uint count = 0;
+    atomic_uint quick_count = 0;
+    struct job jobs[BLOCKED];
+    struct job quick = {.job.run = run_count, .count = &quick_count};
+    gate_set(false);
+    struct pool *pool = pool_make(BLOCKED + 1, 100, 0);
+    for (int i = 0; i < BLOCKED; i++) {
+        jobs[i] = (struct job){.job.run = run_wait, .count = &count};
+        assert_true(pool_submit(pool, &jobs[i].job));
+    }
+    assert_true(pool_submit(pool, &quick.job));
+    wait_for(&quick_count, 1);
+    assert_int_equal(atomic_load(&count), 0);
+    gate_set(true);
+    pool_free(pool);
+    assert_int_equal(atomic_load(&count), BLOCKED);
+}
+
+/* A burst of short jobs doesn't need a thread for each. */
+static void pool_burst_of_short_jobs_takes_few_threads(void **state)
+{
+    (void)state;
+    enum { JOBS = 500 };
+    static struct job jobs[JOBS];
+    atomic_uint count = 0;
+    struct pool *pool = pool_make(200, JOBS, 0);
+    for (int i = 0; i < JOBS; i++) {
+        jobs[i] = (struct job){.job.run = run_count, .count = &count};
+        assert_true(pool_submit(pool, &jobs[i].job));
+    }
+    wait_for(&count, JOBS);
+    struct pool_stats stats;
+    pool_stats_get(pool, &stats);
+    pool_free(pool);
+    assert_in_range(stats.threads, 1, 100);
 }
 
 static void pool_idle_thread_is_used_again(void **state)
@@ -126,8 +171,11 @@ static void pool_warmest_idle_thread_is_used_first(void **state)
         jobs[i] = (struct job){.job.run = run_wait, .count = &count};
         assert_true(pool_submit(pool, &jobs[i].job));
     }
-    gate_set(true);
     struct pool_stats stats;
+    do { /* each is blocked on a thread of its own */
+        pool_stats_get(pool, &stats);
+    } while (stats.threads < 3);
+    gate_set(true);
     do {
         pool_stats_get(pool, &stats);
     } while (stats.idle < 3);
@@ -214,6 +262,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pool_submit_runs_every_job_once),
         cmocka_unit_test(pool_submit_beyond_threads_and_queue_is_refused),
+        cmocka_unit_test(pool_blocked_jobs_get_a_thread_each),
+        cmocka_unit_test(pool_burst_of_short_jobs_takes_few_threads),
         cmocka_unit_test(pool_idle_thread_is_used_again),
         cmocka_unit_test(pool_warmest_idle_thread_is_used_first),
         cmocka_unit_test(pool_idle_thread_ends),
