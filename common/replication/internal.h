@@ -124,7 +124,6 @@ struct replica {
     uv_check_t check; /* after every round of events */
     uv_timer_t timer; /* every heartbeat */
     uv_timer_t stop_timer;
-    unsigned open_handles;      /* [raft] of the above */
     struct raft raft;           /* [raft] */
     struct raft_io io;          /* [raft] */
     struct raft_fsm fsm;        /* [raft] */

@@ -65,12 +65,6 @@ static void end_step_down(struct replica *replica)
     pthread_mutex_unlock(&replica->mutex);
 }
 
-static void on_handle_closed(uv_handle_t *handle)
-{
-    struct replica *replica = handle->data;
-    replica->open_handles--;
-}
-
 static void close_handles(struct replica *replica)
 {
     uv_handle_t *handles[] = {(uv_handle_t *)&replica->async, (uv_handle_t *)&replica->check,
@@ -79,7 +73,7 @@ static void close_handles(struct replica *replica)
     replica->closed = true;
     pthread_mutex_unlock(&replica->mutex);
     for (size_t i = 0; i < sizeof handles / sizeof *handles; i++)
-        uv_close(handles[i], on_handle_closed);
+        uv_close(handles[i], NULL);
 }
 
 static void on_raft_closed(struct raft *raft)
@@ -233,7 +227,6 @@ static void init_handles(struct replica *replica)
     replica->check.data = replica;
     replica->timer.data = replica;
     replica->stop_timer.data = replica;
-    replica->open_handles = 4;
 }
 
 static void configure(struct replica *replica)

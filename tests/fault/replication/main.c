@@ -1,6 +1,7 @@
 /* Three members as real processes on loopback under load, killed and stopped at random, with snapshots all the time. At
  * the end: every acknowledged command is in the state exactly once, a refused one never, all states are equal, and no
- * process has ended by itself.
+ * process has ended by itself. Meanwhile no read that passed the leader check may miss a command that was acknowledged
+ * before it began, whoever acknowledged it.
  * usage: fault_replication [--seconds S] [--seed N] [--port P] */
 #include "base/check.h"
 #include "base/clock.h"
@@ -24,6 +25,7 @@
 enum {
     MEMBERS = 3,
     OUTSTANDING = 24,
+    READERS = 4,
     SNAPSHOT_ENTRIES = 40,
     SETTLE_MS = 30000,
 };
@@ -46,6 +48,8 @@ struct published {
 struct shared {
     atomic_bool load;
     atomic_uint next_id;
+    _Atomic uint64_t acknowledged; /* by whatever member */
+    _Atomic uint64_t reads, stale_reads;
     struct published members[MEMBERS];
     _Atomic uint8_t ids[HASH_FSM_IDS];
 };
@@ -69,6 +73,8 @@ static void on_done(void *arg, enum replica_outcome outcome, uint64_t index, con
     (void)index;
     (void)result;
     (void)len;
+    if (outcome == REPLICA_APPLIED)
+        atomic_fetch_add(&shared->acknowledged, 1);
     uint8_t state = outcome == REPLICA_APPLIED ? ID_ACKNOWLEDGED : outcome == REPLICA_UNKNOWN ? ID_UNKNOWN : ID_REFUSED;
     atomic_store(&shared->ids[slot->id], state);
     atomic_store(&slot->busy, false);
@@ -86,6 +92,34 @@ static void propose(struct replica *replica, struct slot *slot, struct prng *prn
     atomic_store(&slot->busy, true);
     atomic_store(&shared->ids[id], ID_PROPOSED);
     replica_propose(replica, hash_fsm_command(id, len), len, on_done, slot);
+}
+
+struct read_slot {
+    atomic_bool busy;
+    struct hash_fsm *fsm;
+    uint64_t acknowledged; /* when the read began */
+};
+
+static void on_read(void *arg, enum replica_outcome outcome)
+{
+    struct read_slot *slot = arg;
+    if (outcome == REPLICA_APPLIED) {
+        atomic_fetch_add(&shared->reads, 1);
+        if (hash_fsm_count(slot->fsm) < slot->acknowledged)
+            atomic_fetch_add(&shared->stale_reads, 1);
+    }
+    atomic_store(&slot->busy, false);
+}
+
+static void read_some(struct replica *replica, struct read_slot *slots, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        if (atomic_load(&slots[i].busy))
+            continue;
+        atomic_store(&slots[i].busy, true);
+        slots[i].acknowledged = atomic_load(&shared->acknowledged);
+        replica_read_index(replica, on_read, &slots[i]);
+    }
 }
 
 static void publish(struct published *published, struct hash_fsm *fsm, bool serving)
@@ -110,6 +144,7 @@ static _Noreturn void run_member(unsigned number)
 {
     static struct hash_fsm fsm;
     static struct slot slots[OUTSTANDING];
+    static struct read_slot reads[READERS];
     char raft[128], state[128];
     struct prng prng = {.state = (uint64_t)getpid()};
     struct replica *replica;
@@ -128,11 +163,14 @@ static _Noreturn void run_member(unsigned number)
         fprintf(stderr, "member %u: %s\n", number + 1, err.msg);
         _exit(1);
     }
+    for (unsigned i = 0; i < READERS; i++)
+        reads[i].fsm = &fsm;
     for (;;) {
         bool serving = replica_is_serving(replica);
         for (unsigned i = 0; i < OUTSTANDING && serving && atomic_load(&shared->load); i++)
             if (!atomic_load(&slots[i].busy))
                 propose(replica, &slots[i], &prng);
+        read_some(replica, reads, READERS);
         publish(&shared->members[number], &fsm, serving);
         clock_sleep_ms(2);
     }
@@ -329,7 +367,11 @@ int main(int argc, char **argv)
     check_ids();
     for (unsigned i = 0; i < MEMBERS; i++)
         kill_member(i);
-    printf("%u disturbances, %u failures\n", disturbances, failures);
+    if (atomic_load(&shared->stale_reads) > 0)
+        failures++;
+    printf("%u disturbances, %llu reads of which %llu stale, %u failures\n", disturbances,
+           (unsigned long long)atomic_load(&shared->reads), (unsigned long long)atomic_load(&shared->stale_reads),
+           failures);
     nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
     return failures == 0 ? 0 : 1;
 }

@@ -119,6 +119,14 @@ void hash_fsm_get(struct hash_fsm *fsm, struct hash_state *state)
     pthread_mutex_unlock(&fsm->mutex);
 }
 
+uint64_t hash_fsm_count(struct hash_fsm *fsm)
+{
+    pthread_mutex_lock(&fsm->mutex);
+    uint64_t count = fsm->state.count;
+    pthread_mutex_unlock(&fsm->mutex);
+    return count;
+}
+
 unsigned hash_fsm_checkpoints(struct hash_fsm *fsm)
 {
     pthread_mutex_lock(&fsm->mutex);

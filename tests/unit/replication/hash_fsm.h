@@ -44,6 +44,7 @@ void hash_fsm_close(struct hash_fsm *fsm);
 struct replica_fsm hash_fsm_hooks(struct hash_fsm *fsm);
 /* A copy of the committed state. */
 void hash_fsm_get(struct hash_fsm *fsm, struct hash_state *state);
+uint64_t hash_fsm_count(struct hash_fsm *fsm);
 unsigned hash_fsm_checkpoints(struct hash_fsm *fsm);
 uint64_t hash_fsm_loaded(const struct hash_fsm *fsm);
 void hash_fsm_set_delay(struct hash_fsm *fsm, unsigned delay_ms);
