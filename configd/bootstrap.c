@@ -103,6 +103,29 @@ static bool create_collections(struct document_apply *apply, struct bdoc uuids, 
     return true;
 }
 
+/* Nothing moves chunks in this version, and sh.status() should say so. */
+static bool put_balancer_off(struct document_apply *apply, struct err *err)
+{
+    bson_t doc = BSON_INITIALIZER;
+    bson_append_utf8(&doc, "_id", -1, "balancer", -1);
+    bson_append_utf8(&doc, "mode", -1, "off", -1);
+    bson_append_bool(&doc, "stopped", -1, true);
+    bool ok = document_apply_put(apply, NS_SETTINGS, bdoc_of(&doc), err);
+    bson_destroy(&doc);
+    return ok;
+}
+
+/* The last one: it says that the bootstrap is done. */
+static bool put_version(struct document_apply *apply, const bson_oid_t *cluster_id, struct err *err)
+{
+    bson_t doc = BSON_INITIALIZER;
+    bson_append_int32(&doc, "_id", -1, 1);
+    bson_append_oid(&doc, "clusterId", -1, cluster_id);
+    bool ok = document_apply_put(apply, NS_VERSION, bdoc_of(&doc), err);
+    bson_destroy(&doc);
+    return ok;
+}
+
 bool bootstrap_apply(void *plugin, struct document_apply *apply, const uint8_t *payload, size_t len, struct buf *result,
                      struct err *err)
 {
@@ -122,10 +145,5 @@ bool bootstrap_apply(void *plugin, struct document_apply *apply, const uint8_t *
         !create_collections(apply, uuids, err)) {
         return false;
     }
-    bson_t doc = BSON_INITIALIZER;
-    bson_append_int32(&doc, "_id", -1, 1);
-    bson_append_oid(&doc, "clusterId", -1, &cluster_id);
-    bool ok = document_apply_put(apply, NS_VERSION, bdoc_of(&doc), err);
-    bson_destroy(&doc);
-    return ok;
+    return put_balancer_off(apply, err) && put_version(apply, &cluster_id, err);
 }

@@ -158,11 +158,12 @@ static void commit_refuses_documents_that_nobody_could_read(void **state)
 static void bootstrap_makes_every_collection_and_one_version(void **state)
 {
     struct world *world = *state;
-    const char *names[] = {NS_SHARDS, NS_DATABASES, NS_COLLECTIONS, NS_CHUNKS,    NS_TAGS,       NS_SETTINGS,
-                           NS_LOCKS,  NS_MONGOS,    NS_CHANGELOG,   NS_ACTIONLOG, NS_MIGRATIONS, NS_OPERATIONS};
+    const char *names[] = {NS_SHARDS, NS_DATABASES, NS_COLLECTIONS, NS_CHUNKS,     NS_TAGS,      NS_LOCKS,
+                           NS_MONGOS, NS_CHANGELOG, NS_ACTIONLOG,   NS_MIGRATIONS, NS_OPERATIONS};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         assert_int_equal(world_count(world, names[i], "{}"), 0);
     }
+    assert_int_equal(world_count(world, NS_SETTINGS, "{\"_id\": \"balancer\", \"stopped\": true}"), 1);
     assert_int_equal(world_count(world, NS_VERSION, "{\"_id\": 1}"), 1);
     assert_int_equal(world_count(world, NS_VERSION, "{}"), 1);
 }

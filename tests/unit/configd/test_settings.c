@@ -7,6 +7,7 @@
 static void settings_upsert_then_update(void **state)
 {
     struct world *world = *state;
+    world_must(world, plan_delete_settings, "{\"q\": {\"_id\": \"balancer\"}}");
     world_must(world, plan_update_settings, SET("balancer", "\"stopped\": true, \"mode\": \"off\""));
     assert_int_equal(world_reply_i64(world, "n"), 1);
     assert_int_equal(world_reply_i64(world, "nModified"), 0);
@@ -31,7 +32,7 @@ static void settings_replacement_and_delete(void **state)
     assert_int_equal(world_reply_i64(world, "n"), 1);
     world_must(world, plan_delete_settings, "{\"q\": {\"_id\": \"chunksize\"}, \"limit\": 1}");
     assert_int_equal(world_reply_i64(world, "n"), 0);
-    assert_int_equal(world_count(world, NS_SETTINGS, "{}"), 0);
+    assert_int_equal(world_count(world, NS_SETTINGS, "{\"_id\": \"chunksize\"}"), 0);
 }
 
 static void settings_without_upsert_match_nothing(void **state)
@@ -40,7 +41,7 @@ static void settings_without_upsert_match_nothing(void **state)
     world_must(world, plan_update_settings,
                "{\"q\": {\"_id\": \"autosplit\"}, \"u\": {\"$set\": {\"enabled\": true}}}");
     assert_int_equal(world_reply_i64(world, "n"), 0);
-    assert_int_equal(world_count(world, NS_SETTINGS, "{}"), 0);
+    assert_int_equal(world_count(world, NS_SETTINGS, "{\"_id\": \"autosplit\"}"), 0);
 }
 
 static void settings_refuse_values_that_mean_nothing(void **state)
@@ -65,7 +66,7 @@ static void settings_refuse_values_that_mean_nothing(void **state)
     world_refuses(world, ERR_IllegalOperation, plan_update_settings, "%s", SET("other", "\"a\": 1"));
     world_refuses(world, ERR_IllegalOperation, plan_update_settings, "{\"q\": {}, \"u\": {\"$set\": {\"a\": 1}}}");
     world_refuses(world, ERR_IllegalOperation, plan_delete_settings, "{\"q\": {}}");
-    assert_int_equal(world_count(world, NS_SETTINGS, "{}"), 0);
+    assert_int_equal(world_count(world, NS_SETTINGS, "{}"), 1);
     world_must(world, plan_update_settings, "%s",
                SET("balancer", "\"activeWindow\": {\"start\": \"23:00\", \"stop\": \"06:00\"}"));
 }
