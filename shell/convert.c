@@ -164,6 +164,13 @@ static bool append_regex(const struct place *place, JSObjectRef object, const ch
     return ok || refuse(place, "a NUL in a regular expression");
 }
 
+static bool append_regexp(const struct place *place, JSObjectRef object)
+{
+    JSValueRef pattern = engine_get(place->engine->context, object, "_pattern");
+    bool is_kept = JSValueIsString(place->engine->context, pattern);
+    return append_regex(place, object, is_kept ? "_pattern" : "source", "flags");
+}
+
 static bool append_bson_regex(const struct place *place, JSObjectRef object)
 {
     return append_regex(place, object, "pattern", "options");
@@ -178,24 +185,37 @@ static bool append_symbol(const struct place *place, JSObjectRef object)
     return appended(place, ok);
 }
 
+/* Raw, as libbson's own functions for code stop at a NUL. */
+static void append_code_bytes(const struct place *place, const struct buf *code, const bson_t *scope)
+{
+    struct buf bytes = BUF_INIT;
+    if (scope != NULL)
+        buf_append_le32(&bytes, (uint32_t)(4 + 4 + code->len + 1 + scope->len));
+    buf_append_le32(&bytes, (uint32_t)code->len + 1);
+    buf_append(&bytes, code->data, code->len);
+    buf_append_u8(&bytes, 0);
+    if (scope != NULL)
+        buf_append(&bytes, bson_get_data(scope), scope->len);
+    struct bval val = {
+        .type = scope != NULL ? BT_CODE_WITH_SCOPE : BT_CODE, .len = (uint32_t)bytes.len, .data = bytes.data};
+    bval_append(place->to, place->key, place->key_len, &val);
+    buf_deinit(&bytes);
+}
+
 static bool append_code(const struct place *place, JSObjectRef object)
 {
-    struct buf text = BUF_INIT;
-    const char *code = text_property(place, object, "code", &text);
-    JSValueRef scope = engine_get(place->engine->context, object, "scope");
-    bool ok;
-    if (JSValueIsObject(place->engine->context, scope)) {
-        bson_t doc;
-        ok = convert_to_bson(place->engine, scope, &doc, place->exception);
-        if (ok) {
-            ok = bson_append_code_with_scope(place->to, place->key, place->key_len, code, &doc);
-            bson_destroy(&doc);
-        }
-    } else {
-        ok = bson_append_code(place->to, place->key, place->key_len, code);
-    }
-    buf_deinit(&text);
-    return ok || (*place->exception == NULL && refuse(place, "the document is too large"));
+    struct buf code = BUF_INIT;
+    bson_t scope;
+    JSValueRef scope_value = engine_get(place->engine->context, object, "scope");
+    bool has_scope = JSValueIsObject(place->engine->context, scope_value);
+    if (has_scope && !convert_to_bson(place->engine, scope_value, &scope, place->exception))
+        return false;
+    text_property(place, object, "code", &code);
+    append_code_bytes(place, &code, has_scope ? &scope : NULL);
+    buf_deinit(&code);
+    if (has_scope)
+        bson_destroy(&scope);
+    return true;
 }
 
 static bool append_db_pointer(const struct place *place, JSObjectRef object)
@@ -339,7 +359,7 @@ static bool append_object(const struct place *place, JSValueRef value)
     if (JSObjectIsFunction(context, object)) /* left out, as drivers do */
         return true;
     if (is_regexp(context, object))
-        return append_regex(place, object, "source", "flags");
+        return append_regexp(place, object);
     return append_nested(place, object, false);
 }
 

@@ -294,6 +294,11 @@ static JSValueRef native_sleep(const struct call *call)
         int64_t left_ms = deadline_remaining_ms(end_ms);
         clock_sleep_ms(left_ms < SLEEP_STEP_MS ? left_ms : SLEEP_STEP_MS);
     }
+    if (interrupt_pending()) {
+        struct err err;
+        err_set(&err, ERR_Interrupted, "interrupted");
+        return throw_err(call, &err);
+    }
     return undefined(call);
 }
 

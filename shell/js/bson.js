@@ -291,8 +291,13 @@
     // The server's expressions are PCRE: what JavaScript can't say stays a BSONRegExp.
     make.RegExp = (pattern, options) => {
         try {
-            if (/^[ims]*$/.test(options))
-                return new RegExp(pattern, options);
+            if (/^[ims]*$/.test(options)) {
+                const regexp = new RegExp(pattern, options);
+                // JavaScript escapes a slash, for one: the host stores the pattern as it came.
+                if (regexp.source !== pattern)
+                    Object.defineProperty(regexp, '_pattern', { value: pattern });
+                return regexp;
+            }
         } catch (error) {
             // Falls through to the class that keeps it as text.
         }

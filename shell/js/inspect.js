@@ -161,8 +161,15 @@
         return `${error.name}: ${error.message}`;
     }
 
+    // Maps and sets are small and rare at a prompt: always on one line.
     function formatMap(map, state) {
-        return formatNested(Object.fromEntries([...map].map(([key, item]) => [String(key), item])), `Map(${map.size}) `, state);
+        const entries = [...map].map(([key, item]) => `${format(key, state)} => ${format(item, state)}`);
+        return entries.length === 0 ? 'Map(0) {}' : `Map(${map.size}) { ${entries.join(', ')} }`;
+    }
+
+    function formatSet(set, state) {
+        const entries = [...set].map(item => format(item, state));
+        return entries.length === 0 ? 'Set(0) {}' : `Set(${set.size}) { ${entries.join(', ')} }`;
     }
 
     function classPrefix(value) {
@@ -180,7 +187,7 @@
         if (value instanceof Map)
             return formatMap(value, state);
         if (value instanceof Set)
-            return formatNested([...value], `Set(${value.size}) `, state);
+            return formatSet(value, state);
         if (value instanceof Promise)
             return 'Promise { }';
         const keys = Object.keys(value);
@@ -202,7 +209,7 @@
         case 'function':
             if (value._bsontype in typed)
                 return typed[value._bsontype](value, state);
-            return value.name ? `[Function: ${value.name}]` : '[Function (anonymous)]';
+            return value.name ? `[Function: ${value.name.replace(/^bound /, '')}]` : '[Function (anonymous)]';
         case 'object':
             break;
         default:

@@ -147,12 +147,15 @@
 
     // --- getShardDistribution() ---
 
+    // As mongosh has it: whole KiB, then two digits, rounded down.
     function size(bytes) {
-        const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
-        let unit = 0;
-        for (; bytes >= 1024 && unit < units.length - 1; unit++)
-            bytes /= 1024;
-        return unit === 0 ? `${Math.round(bytes)}B` : `${Math.round(bytes * 100) / 100}${units[unit]}`;
+        if (bytes < 1024)
+            return `${Math.floor(bytes)}B`;
+        const kib = Math.floor(bytes / 1024);
+        if (kib < 1024)
+            return `${kib}KiB`;
+        const mib = kib / 1024;
+        return mib < 1024 ? `${Math.floor(mib * 100) / 100}MiB` : `${Math.floor(mib / 1024 * 100) / 100}GiB`;
     }
 
     function distribution(collection) {

@@ -241,17 +241,19 @@
     }
 
     function place(error) {
+        if (error.sourceURL === '--eval' || error.sourceURL === '(shell)')
+            return '';
         const own = /^(?:bson|inspect|errors|cursor|collection|database|sharding|shell|assert)\.js$/;
         if (error.sourceURL !== undefined && !own.test(error.sourceURL) && error.line !== undefined)
             return `\n    at ${error.sourceURL}:${error.line}${error.column === undefined ? '' : `:${error.column}`}`;
         const frames = String(error.stack ?? '').split('\n').map(line => /^(?:(.*)@)?(.*?):(\d+):(\d+)$/.exec(line))
             .filter(match => match !== null && !own.test(match[2]));
-        return frames.length === 0 ? '' : `\n    at ${frames[0][2]}:${frames[0][3]}:${frames[0][4]}`;
+        return frames.length === 0 || frames[0][2] === '--eval' || frames[0][2] === '(shell)' ? '' : `\n    at ${frames[0][2]}:${frames[0][3]}:${frames[0][4]}`;
     }
 
     function formatError(error) {
         if (!(error instanceof Error))
-            return `Uncaught: ${show(error)}`;
+            return `Error: ${show(error)}`;
         if (json !== undefined)
             return globalThis.EJSON.stringify({ $error: { name: error.name, message: error.message, ...error } },
                 { relaxed: json === 'relaxed' });
