@@ -16,8 +16,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* Room in a message beside what the command and its documents take. */
-enum { MESSAGE_OVERHEAD = 1024 };
+enum {
+    MESSAGE_OVERHEAD = 1024, /* room in a message beside what the command and its documents take */
+    WAIT_STEP_MS = 200,      /* Ctrl-C may reach another of the engine's threads, so a wait looks now and then */
+};
 
 struct connection {
     struct uri uri;
@@ -69,15 +71,13 @@ static bool wait_ready(struct connection *conn, short events, int64_t deadline_m
         if (interrupt_pending())
             return err_set(err, ERR_Interrupted, "interrupted");
         struct pollfd poll_fd = {.fd = conn->fd, .events = events};
-        int timeout_ms = -1;
-        if (deadline_ms != DEADLINE_NEVER)
-            timeout_ms = (int)deadline_remaining_ms(deadline_ms);
-        int ready = poll(&poll_fd, 1, timeout_ms);
+        int64_t left_ms = deadline_remaining_ms(deadline_ms);
+        int ready = poll(&poll_fd, 1, (int)(left_ms < WAIT_STEP_MS ? left_ms : WAIT_STEP_MS));
         if (ready > 0)
             return true;
-        if (ready == 0)
+        if (ready == 0 && deadline_passed(deadline_ms))
             return err_set(err, ERR_NetworkTimeout, "%s does not answer", conn->address);
-        if (errno != EINTR)
+        if (ready < 0 && errno != EINTR)
             return err_set_errno(err, ERR_SocketException, errno, "waiting for %s", conn->address);
     }
 }
