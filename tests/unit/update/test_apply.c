@@ -1,0 +1,282 @@
+#include "tests/unit/cmocka_all.h"
+#include "tests/unit/expr/json.h"
+#include "update/update.h"
+
+#include <string.h>
+
+struct apply_case {
+    const char *update;
+    const char *doc;
+    const char *want; /* NULL: unchanged, not modified */
+    int code;         /* not 0: refused with this */
+};
+
+static const struct expr_env env = {.now_ms = 1700000000000};
+
+/* Compiles and applies; `filter` may be NULL. */
+static bool apply(struct arena *arena, const struct apply_case *c, const char *filter_text, const char *array_filters,
+                  struct buf *out, struct update_result *result, struct err *err)
+{
+    struct update *update;
+    struct filter *filter;
+    struct filter_match match = {.array_index = -1};
+    bool matched;
+    struct update_options options = {.env = &env};
+    struct bval source = json_val(arena, c->update);
+    if (array_filters != NULL) {
+        struct bval list = json_val(arena, array_filters);
+        options.array_filters = bval_doc(&list);
+    }
+    struct bdoc doc = json_doc(arena, c->doc);
+    if (!update_compile(arena, &source, &options, &update, err))
+        return false;
+    if (filter_text != NULL && (!filter_compile(arena, json_doc(arena, filter_text), NULL, &filter, err) ||
+                                !filter_eval(filter, doc, &match, &matched, err)))
+        return false;
+    return update_apply(update, doc, &match, out, result, err);
+}
+
+static void check_one(const struct apply_case *c, const char *filter, const char *array_filters)
+{
+    struct arena arena;
+    struct err err = {0};
+    struct buf out = BUF_INIT;
+    struct update_result result;
+    arena_init(&arena);
+    bool ok = apply(&arena, c, filter, array_filters, &out, &result, &err);
+    if (ok != (c->code == 0) || (!ok && err.code != c->code))
+        fail_msg("%s on %s: %s %d %s", c->update, c->doc, ok ? "succeeds" : "fails with", err.code, err.msg);
+    if (!ok)
+        assert_int_equal(out.len, 0);
+    if (ok) {
+        struct bdoc got = {out.data, (uint32_t)out.len};
+        json_assert_same(&arena, got, c->want != NULL ? c->want : c->doc, c->update);
+        if (result.modified != (c->want != NULL))
+            fail_msg("%s on %s: modified is %d", c->update, c->doc, result.modified);
+    }
+    buf_deinit(&out);
+    arena_deinit(&arena);
+}
+
+static void check_all(const struct apply_case *cases, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        check_one(&cases[i], NULL, NULL);
+}
+
+static void update_set_and_unset_follow_paths(void **state)
+{
+    static const struct apply_case cases[] = {
+        {"{'$set': {'b': 1, 'a': 2}}", "{'_id': 1}", "{'_id': 1, 'a': 2, 'b': 1}", 0},
+        {"{'$set': {'a.b.c': 1}}", "{'a': {'x': 0}}", "{'a': {'x': 0, 'b': {'c': 1}}}", 0},
+        {"{'$set': {'a': 1}}", "{'a': 1}", NULL, 0},
+        {"{'$set': {'a': 1.0}}", "{'a': 1}", "{'a': 1.0}", 0},
+        {"{'$set': {'a.2': 9}}", "{'a': [1]}", "{'a': [1, null, 9]}", 0},
+        {"{'$set': {'a.0.x': 9}}", "{'a': [{'x': 1, 'y': 2}]}", "{'a': [{'x': 9, 'y': 2}]}", 0},
+        {"{'$set': {'a.b': 1}}", "{'a': 5}", NULL, 28},
+        {"{'$set': {'a.b': 1}}", "{'a': [1]}", NULL, 28},
+        {"{'$unset': {'a': 1, 'c': 1}}", "{'a': 1, 'b': 2}", "{'b': 2}", 0},
+        {"{'$unset': {'a.0': 1}}", "{'a': [1, 2]}", "{'a': [null, 2]}", 0},
+        {"{'$unset': {'a.b': 1}}", "{'a': 5}", NULL, 0},
+        {"{'$set': {}}", "{'a': 5}", NULL, 0},
+        {"{'$set': {'_id': 2}}", "{'_id': 1}", NULL, 66},
+        {"{'$unset': {'_id': 1}}", "{'_id': 1}", NULL, 66},
+        {"{'$setOnInsert': {'a': 2}}", "{'a': 1}", NULL, 0},
+    };
+    (void)state;
+    check_all(cases, sizeof cases / sizeof *cases);
+}
+
+static void update_arithmetic_promotes_and_refuses_overflow(void **state)
+{
+    static const struct apply_case cases[] = {
+        {"{'$inc': {'a': 1}}", "{'a': 2147483647}", "{'a': {'$numberLong': '2147483648'}}", 0},
+        {"{'$inc': {'a': 1}}", "{'a': {'$numberLong': '9223372036854775807'}}", NULL, 2},
+        {"{'$inc': {'a': 1.5}}", "{'a': 1}", "{'a': 2.5}", 0},
+        {"{'$inc': {'a': 1}}", "{}", "{'a': 1}", 0},
+        {"{'$inc': {'a': 1}}", "{'a': 'x'}", NULL, 14},
+        {"{'$inc': {'a': 'x'}}", "{'a': 1}", NULL, 14},
+        {"{'$inc': {'a': 0}}", "{'a': 1}", NULL, 0},
+        {"{'$mul': {'a': 3}}", "{'a': 2}", "{'a': 6}", 0},
+        {"{'$mul': {'a': 3.0}}", "{}", "{'a': 0.0}", 0},
+        {"{'$min': {'a': 3}}", "{'a': 5}", "{'a': 3}", 0},
+        {"{'$min': {'a': 7}}", "{'a': 5}", NULL, 0},
+        {"{'$max': {'a': 'x'}}", "{'a': 5}", "{'a': 'x'}", 0},
+        {"{'$bit': {'a': {'or': 4, 'and': 6}}}", "{'a': 3}", "{'a': 6}", 0},
+        {"{'$bit': {'a': {'xor': 1}}}", "{'a': 1.5}", NULL, 2},
+        {"{'$currentDate': {'a': true}}", "{}", "{'a': {'$date': {'$numberLong': '1700000000000'}}}", 0},
+        {"{'$currentDate': {'a': {'$type': 'timestamp'}}}", "{}", "{'a': {'$timestamp': {'t': 1700000000, 'i': 1}}}",
+         0},
+    };
+    (void)state;
+    check_all(cases, sizeof cases / sizeof *cases);
+}
+
+static void update_array_operators(void **state)
+{
+    static const struct apply_case cases[] = {
+        {"{'$push': {'a': 1}}", "{}", "{'a': [1]}", 0},
+        {"{'$push': {'a': {'$each': [3, 1], '$position': 0, '$sort': 1, '$slice': 2}}}", "{'a': [2]}", "{'a': [1, 2]}",
+         0},
+        {"{'$push': {'a': {'$each': [], '$slice': -1}}}", "{'a': [1, 2]}", "{'a': [2]}", 0},
+        {"{'$push': {'a': {'$each': [{'x': 1}], '$sort': {'x': -1}}}}", "{'a': [{'x': 0}, {'x': 2}]}",
+         "{'a': [{'x': 2}, {'x': 1}, {'x': 0}]}", 0},
+        {"{'$push': {'a': 1}}", "{'a': 5}", NULL, 2},
+        {"{'$push': {'a': {'$each': [1], '$nope': 1}}}", "{}", NULL, 2},
+        {"{'$addToSet': {'a': {'$each': [1, 2, 2]}}}", "{'a': [1.0]}", "{'a': [1.0, 2]}", 0},
+        {"{'$addToSet': {'a': 1}}", "{'a': [1]}", NULL, 0},
+        {"{'$pull': {'a': {'$gt': 1}}}", "{'a': [1, 2, 3]}", "{'a': [1]}", 0},
+        {"{'$pull': {'a': {'x': 1}}}", "{'a': [{'x': 1, 'y': 2}, {'x': 2}, 5]}", "{'a': [{'x': 2}, 5]}", 0},
+        {"{'$pull': {'a': 2}}", "{'a': [1, 2, [2]]}", "{'a': [1, [2]]}", 0},
+        {"{'$pullAll': {'a': [1, 3]}}", "{'a': [1, 2, 3, 1]}", "{'a': [2]}", 0},
+        {"{'$pop': {'a': 1}}", "{'a': [1, 2]}", "{'a': [1]}", 0},
+        {"{'$pop': {'a': -1}}", "{'a': [1, 2]}", "{'a': [2]}", 0},
+        {"{'$pop': {'a': 1}}", "{'a': 5}", NULL, 14},
+        {"{'$pop': {'a': 2}}", "{'a': [1]}", NULL, 9},
+    };
+    (void)state;
+    check_all(cases, sizeof cases / sizeof *cases);
+}
+
+static void update_rename_moves_a_value(void **state)
+{
+    static const struct apply_case cases[] = {
+        {"{'$rename': {'a': 'b'}}", "{'a': 1, 'c': 2}", "{'c': 2, 'b': 1}", 0},
+        {"{'$rename': {'a': 'x.y'}}", "{'a': 1}", "{'x': {'y': 1}}", 0},
+        {"{'$rename': {'a': 'b'}}", "{'a': 1, 'b': 2}", "{'b': 1}", 0},
+        {"{'$rename': {'a': 'b'}}", "{'c': 1}", NULL, 0},
+        {"{'$rename': {'a': 'a'}}", "{'a': 1}", NULL, 2},
+        {"{'$rename': {'a': 5}}", "{'a': 1}", NULL, 2},
+        {"{'$rename': {'a.0': 'b'}}", "{'a': [1]}", NULL, 2},
+        {"{'$rename': {'_id': 'b'}}", "{'_id': 1}", NULL, 66},
+    };
+    (void)state;
+    check_all(cases, sizeof cases / sizeof *cases);
+}
+
+static void update_conflicts_and_bad_paths_are_refused(void **state)
+{
+    static const struct apply_case cases[] = {
+        {"{'$set': {'a': 1}, '$inc': {'a': 1}}", "{}", NULL, 40},
+        {"{'$set': {'a': 1, 'a.b': 1}}", "{}", NULL, 40},
+        {"{'$foo': {'a': 1}}", "{}", NULL, 9},
+        {"{'$set': 5}", "{}", NULL, 9},
+        {"{'$set': {'a': 1}, 'b': 1}", "{}", NULL, 9},
+        {"{'a': 1, '$set': {'b': 1}}", "{}", NULL, 52},
+        {"{'$set': {'': 1}}", "{}", NULL, 56},
+        {"{'$set': {'a..b': 1}}", "{}", NULL, 56},
+        {"{'$set': {'$a': 1}}", "{}", NULL, 52},
+        {"{'$set': {'a.$': 1}}", "{'a': [1]}", NULL, 2},
+        {"{'$set': {'a.$[x]': 1}}", "{'a': [1]}", NULL, 2},
+        {"{'$set': {'a.$[]': 1}}", "{'a': 5}", NULL, 2},
+        {"{'$set': {'_id': [1]}}", "{}", NULL, 2},
+        {"{'$set': {'z': 1, 'a.b': 1}, '$push': {'b': 1}}", "{'z': 0, 'b': 5, 'a': 5}", NULL, 28},
+    };
+    (void)state;
+    check_all(cases, sizeof cases / sizeof *cases);
+}
+
+static void update_positional_operators(void **state)
+{
+    static const struct apply_case dollar = {"{'$set': {'a.$.x': 9}}", "{'a': [{'x': 1}, {'x': 2}]}",
+                                             "{'a': [{'x': 1}, {'x': 9}]}", 0};
+    static const struct apply_case all = {"{'$inc': {'a.$[].x': 1}}", "{'a': [{'x': 1}, {}]}",
+                                          "{'a': [{'x': 2}, {'x': 1}]}", 0};
+    static const struct apply_case some = {"{'$set': {'a.$[e].x': 9}}", "{'a': [{'x': 1}, {'x': 2}]}",
+                                           "{'a': [{'x': 1}, {'x': 9}]}", 0};
+    static const struct apply_case unused = {"{'$set': {'a': 9}}", "{}", NULL, 9};
+    static const struct apply_case nested = {"{'$set': {'a.$[e].$[f]': 0}}", "{'a': [[1, 2], [3]]}",
+                                             "{'a': [[0, 2], [3]]}", 0};
+    (void)state;
+    check_one(&dollar, "{'a.x': 2}", NULL);
+    check_one(&all, NULL, NULL);
+    check_one(&some, NULL, "[{'e.x': {'$gte': 2}}]");
+    check_one(&unused, NULL, "[{'e': 1}]");
+    check_one(&nested, NULL, "[{'e.0': 1}, {'f': 1}]");
+}
+
+static void update_replacement_keeps_the_id_in_front(void **state)
+{
+    static const struct apply_case cases[] = {
+        {"{'b': 1}", "{'_id': 7, 'a': 1}", "{'_id': 7, 'b': 1}", 0},
+        {"{'b': 1, '_id': 7}", "{'_id': 7, 'a': 1}", "{'_id': 7, 'b': 1}", 0},
+        {"{'_id': 8}", "{'_id': 7}", NULL, 66},
+        {"{'_id': 7, 'a': 1}", "{'_id': 7, 'a': 1}", NULL, 0},
+    };
+    (void)state;
+    check_all(cases, sizeof cases / sizeof *cases);
+}
+
+static void update_pipeline_computes_from_the_document(void **state)
+{
+    static const struct apply_case cases[] = {
+        {"[{'$set': {'b': {'$add': ['$a', 1]}}}, {'$unset': 'a'}]", "{'_id': 1, 'a': 1}", "{'_id': 1, 'b': 2}", 0},
+        {"[{'$replaceWith': {'x': '$a'}}]", "{'_id': 1, 'a': 1}", "{'_id': 1, 'x': 1}", 0},
+        {"[{'$set': {'_id': 5}}]", "{'_id': 1}", NULL, 66},
+        {"[{'$match': {}}]", "{'_id': 1}", NULL, 72},
+    };
+    (void)state;
+    check_all(cases, sizeof cases / sizeof *cases);
+}
+
+static void update_result_over_16_mib_is_refused(void **state)
+{
+    struct arena arena;
+    struct update *update;
+    struct update_result result;
+    struct err err = {0};
+    struct buf out = BUF_INIT;
+    struct update_options options = {.env = NULL};
+    bson_t big = BSON_INITIALIZER;
+    (void)state;
+    arena_init(&arena);
+    char *text = arena_alloc(&arena, 16 * 1024 * 1024);
+    memset(text, 'x', 16 * 1024 * 1024 - 1);
+    bson_t set;
+    BSON_APPEND_DOCUMENT_BEGIN(&big, "$set", &set);
+    BSON_APPEND_UTF8(&set, "a", text);
+    bson_append_document_end(&big, &set);
+    struct bval source = bval_from_doc(bdoc_of(&big));
+    assert_true(update_compile(&arena, &source, &options, &update, &err));
+    assert_false(update_apply(update, json_doc(&arena, "{'_id': 1, 'b': 2}"), NULL, &out, &result, &err));
+    assert_int_equal(err.code, 17419);
+    buf_deinit(&out);
+    bson_destroy(&big);
+    arena_deinit(&arena);
+}
+
+static void update_touches_tells_which_paths_may_change(void **state)
+{
+    struct arena arena;
+    struct update *update;
+    struct err err;
+    struct update_options options = {.env = NULL};
+    (void)state;
+    arena_init(&arena);
+    struct bval source = json_val(&arena, "{'$set': {'a.b': 1, 'c.$[].d': 1}}");
+    assert_true(update_compile(&arena, &source, &options, &update, &err));
+    assert_true(update_touches(update, "a"));
+    assert_true(update_touches(update, "a.b.c"));
+    assert_false(update_touches(update, "a.c"));
+    assert_true(update_touches(update, "c.d"));
+    assert_false(update_touches(update, "c.e"));
+    assert_false(update_touches(update, "z"));
+    arena_deinit(&arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(update_set_and_unset_follow_paths),
+        cmocka_unit_test(update_arithmetic_promotes_and_refuses_overflow),
+        cmocka_unit_test(update_array_operators),
+        cmocka_unit_test(update_rename_moves_a_value),
+        cmocka_unit_test(update_conflicts_and_bad_paths_are_refused),
+        cmocka_unit_test(update_positional_operators),
+        cmocka_unit_test(update_replacement_keeps_the_id_in_front),
+        cmocka_unit_test(update_pipeline_computes_from_the_document),
+        cmocka_unit_test(update_result_over_16_mib_is_refused),
+        cmocka_unit_test(update_touches_tells_which_paths_may_change),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
