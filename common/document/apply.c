@@ -64,7 +64,8 @@ void apply_target_close(struct apply_target *target)
 
 bool apply_target_visible(const struct apply_target *target, struct bdoc doc)
 {
-    return target->view == NULL || target->ownership->visible(target->view, doc);
+    return target->view == NULL || target->ownership->all_visible(target->view) ||
+           target->ownership->visible(target->view, doc);
 }
 
 static bool conflicts(void *arg, struct bdoc other)

@@ -38,7 +38,11 @@ static void apply_one(struct fixture *fixture, struct queued_command *command)
     struct document_apply apply = {
         .engine = fixture->host.engine, .txn = txn, .arena = &arena, .index = ++fixture->index};
     document_result_encode_ok_header(&result);
-    if (!document_apply_command(&apply, command->bytes[0], command->bytes + 1, command->len - 1, &result, &err)) {
+    bool ok =
+        command->bytes[0] >= DOCUMENT_KIND_LIMIT
+            ? fixture->apply_other(fixture->apply_other_arg, &apply, command->bytes, command->len, &result, &err)
+            : document_apply_command(&apply, command->bytes[0], command->bytes + 1, command->len - 1, &result, &err);
+    if (!ok) {
         buf_clear(&result);
         document_result_encode_err(&result, &err);
     }
@@ -329,6 +333,25 @@ void fixture_expect_batch(struct fixture *fixture, const char *json, const char 
     bson_destroy(want);
     bson_destroy(reply);
     mem_free(text);
+}
+
+static void keep_error(void *arg, const struct document_result *result)
+{
+    struct err *err = arg;
+    *err = result->err;
+    if (result->ok)
+        err->code = ERR_OK;
+}
+
+bool fixture_apply_command(struct fixture *fixture, uint8_t kind, const void *payload, size_t len, struct err *err)
+{
+    struct queued_command *command = mem_alloc(sizeof *command);
+    uint8_t *bytes = mem_alloc(len + 1);
+    bytes[0] = kind;
+    memcpy(bytes + 1, payload, len);
+    *command = (struct queued_command){.bytes = bytes, .len = len + 1, .done = keep_error, .arg = err};
+    apply_one(fixture, command);
+    return err->code == ERR_OK;
 }
 
 uint64_t fixture_hash(struct fixture *fixture)

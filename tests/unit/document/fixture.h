@@ -27,6 +27,10 @@ struct fixture {
     unsigned history_count;
     unsigned barriers;
     const struct document_ownership *ownership;
+    /* Applies kinds that are not the document layer's; NULL: there are none. */
+    bool (*apply_other)(void *arg, struct document_apply *apply, const uint8_t *command, size_t len, struct buf *result,
+                        struct err *err);
+    void *apply_other_arg;
 };
 
 /* A request under way. */
@@ -58,6 +62,8 @@ void fixture_start(struct fixture *fixture, struct fixture_call *call, const cha
 void fixture_drain(struct fixture *fixture);
 /* Applies everything held back, in order, then drains; again until nothing is left. Returns the number of rounds. */
 unsigned fixture_apply(struct fixture *fixture);
+/* Applies a command (kind byte and payload) at once; false: refused with *err. Its result is dropped. */
+bool fixture_apply_command(struct fixture *fixture, uint8_t kind, const void *payload, size_t len, struct err *err);
 /* The logical hash of the store. */
 uint64_t fixture_hash(struct fixture *fixture);
 /* Applies the history of `from` to the empty fixture `to`. */

@@ -2,6 +2,8 @@
 
 #include "tests/unit/document/fixture.h"
 
+#include <stdio.h>
+
 static void fill(struct fixture *fixture)
 {
     fixture_open(fixture);
