@@ -33,7 +33,9 @@ static bool compile_project(struct stage_compiler *c, struct stage *stage, const
     if (bdoc_is_empty(bval_doc(operand)))
         return err_set(c->err, 51272,
                        "Invalid $project :: caused by :: projection specification must have at least one field");
-    return projection_compile(c->arena, bval_doc(operand), PROJECTION_STAGE, NULL, c->env, &stage->projection, c->err);
+    return projection_compile(c->arena, bval_doc(operand),
+                              &(struct projection_options){.kind = PROJECTION_STAGE, .env = c->env}, &stage->projection,
+                              c->err);
 }
 
 static bool compile_add_fields(struct stage_compiler *c, struct stage *stage, const struct bval *operand)
@@ -44,8 +46,9 @@ static bool compile_add_fields(struct stage_compiler *c, struct stage *stage, co
     if (bdoc_is_empty(bval_doc(operand)))
         return err_set(c->err, 40177, "Invalid %s :: caused by :: specification must have at least one field",
                        stage->type->name);
-    return projection_compile(c->arena, bval_doc(operand), PROJECTION_ADD_FIELDS, NULL, c->env, &stage->projection,
-                              c->err);
+    return projection_compile(c->arena, bval_doc(operand),
+                              &(struct projection_options){.kind = PROJECTION_ADD_FIELDS, .env = c->env},
+                              &stage->projection, c->err);
 }
 
 static bool unset_name(struct stage_compiler *c, struct buf *spec, const struct bval *name)
@@ -80,8 +83,9 @@ static bool compile_unset(struct stage_compiler *c, struct stage *stage, const s
     }
     write_end(&spec, start);
     struct bval doc = make_doc(c->arena, &spec, BT_DOCUMENT);
-    return ok &&
-           projection_compile(c->arena, bval_doc(&doc), PROJECTION_STAGE, NULL, c->env, &stage->projection, c->err);
+    return ok && projection_compile(c->arena, bval_doc(&doc),
+                                    &(struct projection_options){.kind = PROJECTION_STAGE, .env = c->env},
+                                    &stage->projection, c->err);
 }
 
 static bool next_projection(struct stage_run *run, struct bdoc *out, struct err *err)

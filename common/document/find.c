@@ -85,8 +85,10 @@ static bool compile(struct document_cursor *cursor, const struct find_request *r
         cursor->key_spec = cursor->sort;
     if (request->projection.data == NULL || bdoc_is_empty(request->projection))
         return true;
-    if (!projection_compile(&cursor->arena, request->projection, PROJECTION_FIND, cursor->filter, &cursor->env,
-                            &cursor->projection, err))
+    if (!projection_compile(
+            &cursor->arena, request->projection,
+            &(struct projection_options){.kind = PROJECTION_FIND, .filter = cursor->filter, .env = &cursor->env},
+            &cursor->projection, err))
         return false;
     if (projection_is_identity(cursor->projection))
         cursor->projection = NULL;

@@ -64,7 +64,8 @@ static bool check_fields(struct write_op *op, struct bdoc filter, struct err *er
     if (!filter_compile(&op->ctx->arena, filter, NULL, &compiled, err))
         return false;
     op->modify_filter = compiled;
-    return projection_compile(&op->ctx->arena, op->modify_fields, PROJECTION_FIND, compiled, NULL,
+    return projection_compile(&op->ctx->arena, op->modify_fields,
+                              &(struct projection_options){.kind = PROJECTION_FIND, .filter = compiled},
                               &op->modify_projection, err);
 }
 

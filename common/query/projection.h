@@ -21,11 +21,17 @@ enum projection_kind {
 
 struct projection;
 
-/* Compiles `spec` (borrowed with `filter` and `env`). `filter`: the query, for the positional `a.$`; NULL when there is
- * none. Errors: 31249 path collision, 31253 exclusion in an inclusion, 31254 inclusion in an exclusion, 31246
- * positional misuse, 31325 unknown operator, 51270.. others as MongoDB numbers them. */
-bool projection_compile(struct arena *arena, struct bdoc spec, enum projection_kind kind, const struct filter *filter,
-                        const struct expr_env *env, struct projection **out, struct err *err) ERR_WARN_UNUSED;
+struct projection_options {
+    enum projection_kind kind;
+    const struct filter *filter; /* the query, for the positional `a.$`; NULL: there is none */
+    const struct expr_env *env;  /* NULL: no time, no variables */
+};
+
+/* Compiles `spec` into `arena`; it is borrowed, and so are the members of `options`. Errors: 31249 path collision,
+ * 31253 inclusion in an exclusion, 31254 exclusion in an inclusion, 51050 and 31276 positional misuse, 168 unknown
+ * operator ... */
+bool projection_compile(struct arena *arena, struct bdoc spec, const struct projection_options *options,
+                        struct projection **out, struct err *err) ERR_WARN_UNUSED;
 /* No change to any document ({}). */
 bool projection_is_identity(const struct projection *projection);
 /* Appends the projected document to `out`; it begins at the old out->len. `match` is what filter_eval left for this

@@ -356,10 +356,11 @@ static bool settle_mode(struct compiler *c)
     return true;
 }
 
-bool projection_compile(struct arena *arena, struct bdoc spec, enum projection_kind kind, const struct filter *filter,
-                        const struct expr_env *env, struct projection **out, struct err *err)
+bool projection_compile(struct arena *arena, struct bdoc spec, const struct projection_options *options,
+                        struct projection **out, struct err *err)
 {
-    struct compiler c = {.arena = arena, .env = env, .err = err, .kind = kind, .filter = filter};
+    struct compiler c = {
+        .arena = arena, .env = options->env, .err = err, .kind = options->kind, .filter = options->filter};
     c.projection = arena_alloc(arena, sizeof *c.projection);
     c.projection->root = arena_alloc(arena, sizeof *c.projection->root);
     if (!compile_fields(&c, c.projection->root, "", spec))

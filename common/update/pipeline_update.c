@@ -57,7 +57,8 @@ static bool compile_projection(struct update_compiler *c, const struct belem *el
         }
     }
     stage->kind = STAGE_PROJECTION;
-    return projection_compile(c->arena, spec, kind, NULL, c->options->env, &stage->projection, c->err);
+    return projection_compile(c->arena, spec, &(struct projection_options){.kind = kind, .env = c->options->env},
+                              &stage->projection, c->err);
 }
 
 static bool compile_replace(struct update_compiler *c, const struct belem *elem, struct update_stage *stage)

@@ -142,8 +142,9 @@ static bool run_find(struct run *run)
     struct projection *projection;
     struct bdoc spec = field_doc(run->command, "projection");
     if (!compile_filter(run, field_doc(run->command, "filter"), &filter) ||
-        !projection_compile(&run->arena, spec.data != NULL ? spec : bdoc_empty(), PROJECTION_FIND, filter, NULL,
-                            &projection, run->err))
+        !projection_compile(&run->arena, spec.data != NULL ? spec : bdoc_empty(),
+                            &(struct projection_options){.kind = PROJECTION_FIND, .filter = filter}, &projection,
+                            run->err))
         return false;
     struct sorter *sorter = sorter_new(0, SORT_MEMORY_LIMIT_BYTES);
     bool ok =
@@ -428,8 +429,9 @@ static bool append_value(struct run *run, struct bdoc doc, const struct filter *
 {
     struct projection *projection;
     struct bdoc fields = field_doc(run->command, "fields");
-    if (!projection_compile(&run->arena, fields.data != NULL ? fields : bdoc_empty(), PROJECTION_FIND, filter, NULL,
-                            &projection, run->err))
+    if (!projection_compile(&run->arena, fields.data != NULL ? fields : bdoc_empty(),
+                            &(struct projection_options){.kind = PROJECTION_FIND, .filter = filter}, &projection,
+                            run->err))
         return false;
     if (doc.data != NULL)
         return project_into(run, projection, filter, doc, run->reply, "value");
@@ -475,7 +477,9 @@ static bool run_find_and_modify(struct run *run)
     struct projection *checked;
     struct bdoc fields = field_doc(run->command, "fields");
     bool ok = (fields.data == NULL ||
-               projection_compile(&run->arena, fields, PROJECTION_FIND, filter, NULL, &checked, run->err)) &&
+               projection_compile(&run->arena, fields,
+                                  &(struct projection_options){.kind = PROJECTION_FIND, .filter = filter}, &checked,
+                                  run->err)) &&
               apply_change(run, &change);
     if (ok) {
         bool after = field_true(run->command, "new");

@@ -19,8 +19,8 @@ static void check_all(const struct projection_case *cases, size_t count)
         struct err err = {0};
         struct buf out = BUF_INIT;
         arena_init(&arena);
-        if (!projection_compile(&arena, json_doc(&arena, cases[i].spec), cases[i].kind, NULL, NULL, &projection,
-                                &err) ||
+        if (!projection_compile(&arena, json_doc(&arena, cases[i].spec),
+                                &(struct projection_options){.kind = cases[i].kind}, &projection, &err) ||
             !projection_apply(projection, json_doc(&arena, cases[i].doc), NULL, &out, &err))
             fail_msg("%s: %d %s", cases[i].spec, err.code, err.msg);
         json_assert_same(&arena, (struct bdoc){out.data, (uint32_t)out.len}, cases[i].want, cases[i].spec);
@@ -81,7 +81,8 @@ static void projection_malformed_fails_with_code(void **state)
         struct projection *projection;
         struct err err = {0};
         arena_init(&arena);
-        if (projection_compile(&arena, json_doc(&arena, cases[i].spec), PROJECTION_FIND, NULL, NULL, &projection, &err))
+        if (projection_compile(&arena, json_doc(&arena, cases[i].spec),
+                               &(struct projection_options){.kind = PROJECTION_FIND}, &projection, &err))
             fail_msg("%s compiles", cases[i].spec);
         if (err.code != cases[i].code)
             fail_msg("%s: %d instead of %d (%s)", cases[i].spec, err.code, cases[i].code, err.msg);
@@ -102,8 +103,9 @@ static void projection_positional_keeps_the_matched_element(void **state)
     arena_init(&arena);
     struct bdoc doc = json_doc(&arena, "{'_id': 1, 'a': [1, 2, 3]}");
     assert_true(filter_compile(&arena, json_doc(&arena, "{'a': 2}"), NULL, &filter, &err));
-    assert_true(
-        projection_compile(&arena, json_doc(&arena, "{'a.$': 1}"), PROJECTION_FIND, filter, NULL, &projection, &err));
+    assert_true(projection_compile(&arena, json_doc(&arena, "{'a.$': 1}"),
+                                   &(struct projection_options){.kind = PROJECTION_FIND, .filter = filter}, &projection,
+                                   &err));
     assert_true(projection_needs_match(projection));
     assert_true(filter_eval(filter, doc, &match, &matched, &err));
     assert_true(projection_apply(projection, doc, &match, &out, &err));
@@ -127,12 +129,12 @@ static void projection_inclusions_are_told_for_covered_queries(void **state)
     char text[64] = "";
     (void)state;
     arena_init(&arena);
-    assert_true(projection_compile(&arena, json_doc(&arena, "{'a': 1, 'b.c': 1, '_id': 0}"), PROJECTION_FIND, NULL,
-                                   NULL, &projection, &err));
+    assert_true(projection_compile(&arena, json_doc(&arena, "{'a': 1, 'b.c': 1, '_id': 0}"),
+                                   &(struct projection_options){.kind = PROJECTION_FIND}, &projection, &err));
     assert_true(projection_inclusions(projection, collect, text));
     assert_string_equal(text, "a;b.c;");
-    assert_true(
-        projection_compile(&arena, json_doc(&arena, "{'a': 0}"), PROJECTION_FIND, NULL, NULL, &projection, &err));
+    assert_true(projection_compile(&arena, json_doc(&arena, "{'a': 0}"),
+                                   &(struct projection_options){.kind = PROJECTION_FIND}, &projection, &err));
     assert_false(projection_inclusions(projection, collect, text));
     arena_deinit(&arena);
 }

@@ -7,15 +7,16 @@
 struct apply_case {
     const char *update;
     const char *doc;
-    const char *want; /* NULL: unchanged, not modified */
-    int code;         /* not 0: refused with this */
+    const char *want;          /* NULL: unchanged, not modified */
+    int code;                  /* not 0: refused with this */
+    const char *filter;        /* gives the position for `$`; NULL: none */
+    const char *array_filters; /* NULL: none */
 };
 
 static const struct expr_env env = {.now_ms = 1700000000000};
 
-/* Compiles and applies; `filter` may be NULL. */
-static bool apply(struct arena *arena, const struct apply_case *c, const char *filter_text, const char *array_filters,
-                  struct buf *out, struct update_result *result, struct err *err)
+static bool apply(struct arena *arena, const struct apply_case *c, struct buf *out, struct update_result *result,
+                  struct err *err)
 {
     struct update *update;
     struct filter *filter;
@@ -23,27 +24,27 @@ static bool apply(struct arena *arena, const struct apply_case *c, const char *f
     bool matched;
     struct update_options options = {.env = &env};
     struct bval source = json_val(arena, c->update);
-    if (array_filters != NULL) {
-        struct bval list = json_val(arena, array_filters);
+    if (c->array_filters != NULL) {
+        struct bval list = json_val(arena, c->array_filters);
         options.array_filters = bval_doc(&list);
     }
     struct bdoc doc = json_doc(arena, c->doc);
     if (!update_compile(arena, &source, &options, &update, err))
         return false;
-    if (filter_text != NULL && (!filter_compile(arena, json_doc(arena, filter_text), NULL, &filter, err) ||
-                                !filter_eval(filter, doc, &match, &matched, err)))
+    if (c->filter != NULL && (!filter_compile(arena, json_doc(arena, c->filter), NULL, &filter, err) ||
+                              !filter_eval(filter, doc, &match, &matched, err)))
         return false;
     return update_apply(update, doc, &match, out, result, err);
 }
 
-static void check_one(const struct apply_case *c, const char *filter, const char *array_filters)
+static void check_one(const struct apply_case *c)
 {
     struct arena arena;
     struct err err = {0};
     struct buf out = BUF_INIT;
     struct update_result result;
     arena_init(&arena);
-    bool ok = apply(&arena, c, filter, array_filters, &out, &result, &err);
+    bool ok = apply(&arena, c, &out, &result, &err);
     if (ok != (c->code == 0) || (!ok && err.code != c->code))
         fail_msg("%s on %s: %s %d %s", c->update, c->doc, ok ? "succeeds" : "fails with", err.code, err.msg);
     if (!ok)
@@ -61,27 +62,27 @@ static void check_one(const struct apply_case *c, const char *filter, const char
 static void check_all(const struct apply_case *cases, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        check_one(&cases[i], NULL, NULL);
+        check_one(&cases[i]);
 }
 
 static void update_set_and_unset_follow_paths(void **state)
 {
     static const struct apply_case cases[] = {
-        {"{'$set': {'b': 1, 'a': 2}}", "{'_id': 1}", "{'_id': 1, 'a': 2, 'b': 1}", 0},
-        {"{'$set': {'a.b.c': 1}}", "{'a': {'x': 0}}", "{'a': {'x': 0, 'b': {'c': 1}}}", 0},
-        {"{'$set': {'a': 1}}", "{'a': 1}", NULL, 0},
-        {"{'$set': {'a': 1.0}}", "{'a': 1}", "{'a': 1.0}", 0},
-        {"{'$set': {'a.2': 9}}", "{'a': [1]}", "{'a': [1, null, 9]}", 0},
-        {"{'$set': {'a.0.x': 9}}", "{'a': [{'x': 1, 'y': 2}]}", "{'a': [{'x': 9, 'y': 2}]}", 0},
-        {"{'$set': {'a.b': 1}}", "{'a': 5}", NULL, 28},
-        {"{'$set': {'a.b': 1}}", "{'a': [1]}", NULL, 28},
-        {"{'$unset': {'a': 1, 'c': 1}}", "{'a': 1, 'b': 2}", "{'b': 2}", 0},
-        {"{'$unset': {'a.0': 1}}", "{'a': [1, 2]}", "{'a': [null, 2]}", 0},
-        {"{'$unset': {'a.b': 1}}", "{'a': 5}", NULL, 0},
-        {"{'$set': {}}", "{'a': 5}", NULL, 0},
-        {"{'$set': {'_id': 2}}", "{'_id': 1}", NULL, 66},
-        {"{'$unset': {'_id': 1}}", "{'_id': 1}", NULL, 66},
-        {"{'$setOnInsert': {'a': 2}}", "{'a': 1}", NULL, 0},
+        {"{'$set': {'b': 1, 'a': 2}}", "{'_id': 1}", "{'_id': 1, 'a': 2, 'b': 1}", 0, NULL, NULL},
+        {"{'$set': {'a.b.c': 1}}", "{'a': {'x': 0}}", "{'a': {'x': 0, 'b': {'c': 1}}}", 0, NULL, NULL},
+        {"{'$set': {'a': 1}}", "{'a': 1}", NULL, 0, NULL, NULL},
+        {"{'$set': {'a': 1.0}}", "{'a': 1}", "{'a': 1.0}", 0, NULL, NULL},
+        {"{'$set': {'a.2': 9}}", "{'a': [1]}", "{'a': [1, null, 9]}", 0, NULL, NULL},
+        {"{'$set': {'a.0.x': 9}}", "{'a': [{'x': 1, 'y': 2}]}", "{'a': [{'x': 9, 'y': 2}]}", 0, NULL, NULL},
+        {"{'$set': {'a.b': 1}}", "{'a': 5}", NULL, 28, NULL, NULL},
+        {"{'$set': {'a.b': 1}}", "{'a': [1]}", NULL, 28, NULL, NULL},
+        {"{'$unset': {'a': 1, 'c': 1}}", "{'a': 1, 'b': 2}", "{'b': 2}", 0, NULL, NULL},
+        {"{'$unset': {'a.0': 1}}", "{'a': [1, 2]}", "{'a': [null, 2]}", 0, NULL, NULL},
+        {"{'$unset': {'a.b': 1}}", "{'a': 5}", NULL, 0, NULL, NULL},
+        {"{'$set': {}}", "{'a': 5}", NULL, 0, NULL, NULL},
+        {"{'$set': {'_id': 2}}", "{'_id': 1}", NULL, 66, NULL, NULL},
+        {"{'$unset': {'_id': 1}}", "{'_id': 1}", NULL, 66, NULL, NULL},
+        {"{'$setOnInsert': {'a': 2}}", "{'a': 1}", NULL, 0, NULL, NULL},
     };
     (void)state;
     check_all(cases, sizeof cases / sizeof *cases);
@@ -90,21 +91,21 @@ static void update_set_and_unset_follow_paths(void **state)
 static void update_arithmetic_promotes_and_refuses_overflow(void **state)
 {
     static const struct apply_case cases[] = {
-        {"{'$inc': {'a': 1}}", "{'a': 2147483647}", "{'a': {'$numberLong': '2147483648'}}", 0},
-        {"{'$inc': {'a': 1}}", "{'a': {'$numberLong': '9223372036854775807'}}", NULL, 2},
-        {"{'$inc': {'a': 1.5}}", "{'a': 1}", "{'a': 2.5}", 0},
-        {"{'$inc': {'a': 1}}", "{}", "{'a': 1}", 0},
-        {"{'$inc': {'a': 1}}", "{'a': 'x'}", NULL, 14},
-        {"{'$inc': {'a': 'x'}}", "{'a': 1}", NULL, 14},
-        {"{'$inc': {'a': 0}}", "{'a': 1}", NULL, 0},
-        {"{'$mul': {'a': 3}}", "{'a': 2}", "{'a': 6}", 0},
-        {"{'$mul': {'a': 3.0}}", "{}", "{'a': 0.0}", 0},
-        {"{'$min': {'a': 3}}", "{'a': 5}", "{'a': 3}", 0},
-        {"{'$min': {'a': 7}}", "{'a': 5}", NULL, 0},
-        {"{'$max': {'a': 'x'}}", "{'a': 5}", "{'a': 'x'}", 0},
-        {"{'$bit': {'a': {'or': 4, 'and': 6}}}", "{'a': 3}", "{'a': 6}", 0},
-        {"{'$bit': {'a': {'xor': 1}}}", "{'a': 1.5}", NULL, 2},
-        {"{'$currentDate': {'a': true}}", "{}", "{'a': {'$date': {'$numberLong': '1700000000000'}}}", 0},
+        {"{'$inc': {'a': 1}}", "{'a': 2147483647}", "{'a': {'$numberLong': '2147483648'}}", 0, NULL, NULL},
+        {"{'$inc': {'a': 1}}", "{'a': {'$numberLong': '9223372036854775807'}}", NULL, 2, NULL, NULL},
+        {"{'$inc': {'a': 1.5}}", "{'a': 1}", "{'a': 2.5}", 0, NULL, NULL},
+        {"{'$inc': {'a': 1}}", "{}", "{'a': 1}", 0, NULL, NULL},
+        {"{'$inc': {'a': 1}}", "{'a': 'x'}", NULL, 14, NULL, NULL},
+        {"{'$inc': {'a': 'x'}}", "{'a': 1}", NULL, 14, NULL, NULL},
+        {"{'$inc': {'a': 0}}", "{'a': 1}", NULL, 0, NULL, NULL},
+        {"{'$mul': {'a': 3}}", "{'a': 2}", "{'a': 6}", 0, NULL, NULL},
+        {"{'$mul': {'a': 3.0}}", "{}", "{'a': 0.0}", 0, NULL, NULL},
+        {"{'$min': {'a': 3}}", "{'a': 5}", "{'a': 3}", 0, NULL, NULL},
+        {"{'$min': {'a': 7}}", "{'a': 5}", NULL, 0, NULL, NULL},
+        {"{'$max': {'a': 'x'}}", "{'a': 5}", "{'a': 'x'}", 0, NULL, NULL},
+        {"{'$bit': {'a': {'or': 4, 'and': 6}}}", "{'a': 3}", "{'a': 6}", 0, NULL, NULL},
+        {"{'$bit': {'a': {'xor': 1}}}", "{'a': 1.5}", NULL, 2, NULL, NULL},
+        {"{'$currentDate': {'a': true}}", "{}", "{'a': {'$date': {'$numberLong': '1700000000000'}}}", 0, NULL, NULL},
         {"{'$currentDate': {'a': {'$type': 'timestamp'}}}", "{}", "{'a': {'$timestamp': {'t': 1700000000, 'i': 1}}}",
          0},
     };
@@ -115,24 +116,24 @@ static void update_arithmetic_promotes_and_refuses_overflow(void **state)
 static void update_array_operators(void **state)
 {
     static const struct apply_case cases[] = {
-        {"{'$push': {'a': 1}}", "{}", "{'a': [1]}", 0},
+        {"{'$push': {'a': 1}}", "{}", "{'a': [1]}", 0, NULL, NULL},
         {"{'$push': {'a': {'$each': [3, 1], '$position': 0, '$sort': 1, '$slice': 2}}}", "{'a': [2]}", "{'a': [1, 2]}",
          0},
-        {"{'$push': {'a': {'$each': [], '$slice': -1}}}", "{'a': [1, 2]}", "{'a': [2]}", 0},
+        {"{'$push': {'a': {'$each': [], '$slice': -1}}}", "{'a': [1, 2]}", "{'a': [2]}", 0, NULL, NULL},
         {"{'$push': {'a': {'$each': [{'x': 1}], '$sort': {'x': -1}}}}", "{'a': [{'x': 0}, {'x': 2}]}",
-         "{'a': [{'x': 2}, {'x': 1}, {'x': 0}]}", 0},
-        {"{'$push': {'a': 1}}", "{'a': 5}", NULL, 2},
-        {"{'$push': {'a': {'$each': [1], '$nope': 1}}}", "{}", NULL, 2},
-        {"{'$addToSet': {'a': {'$each': [1, 2, 2]}}}", "{'a': [1.0]}", "{'a': [1.0, 2]}", 0},
-        {"{'$addToSet': {'a': 1}}", "{'a': [1]}", NULL, 0},
-        {"{'$pull': {'a': {'$gt': 1}}}", "{'a': [1, 2, 3]}", "{'a': [1]}", 0},
-        {"{'$pull': {'a': {'x': 1}}}", "{'a': [{'x': 1, 'y': 2}, {'x': 2}, 5]}", "{'a': [{'x': 2}, 5]}", 0},
-        {"{'$pull': {'a': 2}}", "{'a': [1, 2, [2]]}", "{'a': [1, [2]]}", 0},
-        {"{'$pullAll': {'a': [1, 3]}}", "{'a': [1, 2, 3, 1]}", "{'a': [2]}", 0},
-        {"{'$pop': {'a': 1}}", "{'a': [1, 2]}", "{'a': [1]}", 0},
-        {"{'$pop': {'a': -1}}", "{'a': [1, 2]}", "{'a': [2]}", 0},
-        {"{'$pop': {'a': 1}}", "{'a': 5}", NULL, 14},
-        {"{'$pop': {'a': 2}}", "{'a': [1]}", NULL, 9},
+         "{'a': [{'x': 2}, {'x': 1}, {'x': 0}]}", 0, NULL, NULL},
+        {"{'$push': {'a': 1}}", "{'a': 5}", NULL, 2, NULL, NULL},
+        {"{'$push': {'a': {'$each': [1], '$nope': 1}}}", "{}", NULL, 2, NULL, NULL},
+        {"{'$addToSet': {'a': {'$each': [1, 2, 2]}}}", "{'a': [1.0]}", "{'a': [1.0, 2]}", 0, NULL, NULL},
+        {"{'$addToSet': {'a': 1}}", "{'a': [1]}", NULL, 0, NULL, NULL},
+        {"{'$pull': {'a': {'$gt': 1}}}", "{'a': [1, 2, 3]}", "{'a': [1]}", 0, NULL, NULL},
+        {"{'$pull': {'a': {'x': 1}}}", "{'a': [{'x': 1, 'y': 2}, {'x': 2}, 5]}", "{'a': [{'x': 2}, 5]}", 0, NULL, NULL},
+        {"{'$pull': {'a': 2}}", "{'a': [1, 2, [2]]}", "{'a': [1, [2]]}", 0, NULL, NULL},
+        {"{'$pullAll': {'a': [1, 3]}}", "{'a': [1, 2, 3, 1]}", "{'a': [2]}", 0, NULL, NULL},
+        {"{'$pop': {'a': 1}}", "{'a': [1, 2]}", "{'a': [1]}", 0, NULL, NULL},
+        {"{'$pop': {'a': -1}}", "{'a': [1, 2]}", "{'a': [2]}", 0, NULL, NULL},
+        {"{'$pop': {'a': 1}}", "{'a': 5}", NULL, 14, NULL, NULL},
+        {"{'$pop': {'a': 2}}", "{'a': [1]}", NULL, 9, NULL, NULL},
     };
     (void)state;
     check_all(cases, sizeof cases / sizeof *cases);
@@ -141,14 +142,14 @@ static void update_array_operators(void **state)
 static void update_rename_moves_a_value(void **state)
 {
     static const struct apply_case cases[] = {
-        {"{'$rename': {'a': 'b'}}", "{'a': 1, 'c': 2}", "{'c': 2, 'b': 1}", 0},
-        {"{'$rename': {'a': 'x.y'}}", "{'a': 1}", "{'x': {'y': 1}}", 0},
-        {"{'$rename': {'a': 'b'}}", "{'a': 1, 'b': 2}", "{'b': 1}", 0},
-        {"{'$rename': {'a': 'b'}}", "{'c': 1}", NULL, 0},
-        {"{'$rename': {'a': 'a'}}", "{'a': 1}", NULL, 2},
-        {"{'$rename': {'a': 5}}", "{'a': 1}", NULL, 2},
-        {"{'$rename': {'a.0': 'b'}}", "{'a': [1]}", NULL, 2},
-        {"{'$rename': {'_id': 'b'}}", "{'_id': 1}", NULL, 66},
+        {"{'$rename': {'a': 'b'}}", "{'a': 1, 'c': 2}", "{'c': 2, 'b': 1}", 0, NULL, NULL},
+        {"{'$rename': {'a': 'x.y'}}", "{'a': 1}", "{'x': {'y': 1}}", 0, NULL, NULL},
+        {"{'$rename': {'a': 'b'}}", "{'a': 1, 'b': 2}", "{'b': 1}", 0, NULL, NULL},
+        {"{'$rename': {'a': 'b'}}", "{'c': 1}", NULL, 0, NULL, NULL},
+        {"{'$rename': {'a': 'a'}}", "{'a': 1}", NULL, 2, NULL, NULL},
+        {"{'$rename': {'a': 5}}", "{'a': 1}", NULL, 2, NULL, NULL},
+        {"{'$rename': {'a.0': 'b'}}", "{'a': [1]}", NULL, 2, NULL, NULL},
+        {"{'$rename': {'_id': 'b'}}", "{'_id': 1}", NULL, 66, NULL, NULL},
     };
     (void)state;
     check_all(cases, sizeof cases / sizeof *cases);
@@ -157,20 +158,20 @@ static void update_rename_moves_a_value(void **state)
 static void update_conflicts_and_bad_paths_are_refused(void **state)
 {
     static const struct apply_case cases[] = {
-        {"{'$set': {'a': 1}, '$inc': {'a': 1}}", "{}", NULL, 40},
-        {"{'$set': {'a': 1, 'a.b': 1}}", "{}", NULL, 40},
-        {"{'$foo': {'a': 1}}", "{}", NULL, 9},
-        {"{'$set': 5}", "{}", NULL, 9},
-        {"{'$set': {'a': 1}, 'b': 1}", "{}", NULL, 9},
-        {"{'a': 1, '$set': {'b': 1}}", "{}", NULL, 52},
-        {"{'$set': {'': 1}}", "{}", NULL, 56},
-        {"{'$set': {'a..b': 1}}", "{}", NULL, 56},
-        {"{'$set': {'$a': 1}}", "{}", NULL, 52},
-        {"{'$set': {'a.$': 1}}", "{'a': [1]}", NULL, 2},
-        {"{'$set': {'a.$[x]': 1}}", "{'a': [1]}", NULL, 2},
-        {"{'$set': {'a.$[]': 1}}", "{'a': 5}", NULL, 2},
-        {"{'$set': {'_id': [1]}}", "{}", NULL, 2},
-        {"{'$set': {'z': 1, 'a.b': 1}, '$push': {'b': 1}}", "{'z': 0, 'b': 5, 'a': 5}", NULL, 28},
+        {"{'$set': {'a': 1}, '$inc': {'a': 1}}", "{}", NULL, 40, NULL, NULL},
+        {"{'$set': {'a': 1, 'a.b': 1}}", "{}", NULL, 40, NULL, NULL},
+        {"{'$foo': {'a': 1}}", "{}", NULL, 9, NULL, NULL},
+        {"{'$set': 5}", "{}", NULL, 9, NULL, NULL},
+        {"{'$set': {'a': 1}, 'b': 1}", "{}", NULL, 9, NULL, NULL},
+        {"{'a': 1, '$set': {'b': 1}}", "{}", NULL, 52, NULL, NULL},
+        {"{'$set': {'': 1}}", "{}", NULL, 56, NULL, NULL},
+        {"{'$set': {'a..b': 1}}", "{}", NULL, 56, NULL, NULL},
+        {"{'$set': {'$a': 1}}", "{}", NULL, 52, NULL, NULL},
+        {"{'$set': {'a.$': 1}}", "{'a': [1]}", NULL, 2, NULL, NULL},
+        {"{'$set': {'a.$[x]': 1}}", "{'a': [1]}", NULL, 2, NULL, NULL},
+        {"{'$set': {'a.$[]': 1}}", "{'a': 5}", NULL, 2, NULL, NULL},
+        {"{'$set': {'_id': [1]}}", "{}", NULL, 2, NULL, NULL},
+        {"{'$set': {'z': 1, 'a.b': 1}, '$push': {'b': 1}}", "{'z': 0, 'b': 5, 'a': 5}", NULL, 28, NULL, NULL},
     };
     (void)state;
     check_all(cases, sizeof cases / sizeof *cases);
@@ -178,30 +179,27 @@ static void update_conflicts_and_bad_paths_are_refused(void **state)
 
 static void update_positional_operators(void **state)
 {
-    static const struct apply_case dollar = {"{'$set': {'a.$.x': 9}}", "{'a': [{'x': 1}, {'x': 2}]}",
-                                             "{'a': [{'x': 1}, {'x': 9}]}", 0};
-    static const struct apply_case all = {"{'$inc': {'a.$[].x': 1}}", "{'a': [{'x': 1}, {}]}",
-                                          "{'a': [{'x': 2}, {'x': 1}]}", 0};
-    static const struct apply_case some = {"{'$set': {'a.$[e].x': 9}}", "{'a': [{'x': 1}, {'x': 2}]}",
-                                           "{'a': [{'x': 1}, {'x': 9}]}", 0};
-    static const struct apply_case unused = {"{'$set': {'a': 9}}", "{}", NULL, 9};
-    static const struct apply_case nested = {"{'$set': {'a.$[e].$[f]': 0}}", "{'a': [[1, 2], [3]]}",
-                                             "{'a': [[0, 2], [3]]}", 0};
+    static const struct apply_case cases[] = {
+        {"{'$set': {'a.$.x': 9}}", "{'a': [{'x': 1}, {'x': 2}]}", "{'a': [{'x': 1}, {'x': 9}]}", 0, "{'a.x': 2}", NULL},
+        {"{'$inc': {'a.$[].x': 1}}", "{'a': [{'x': 1}, {}]}", "{'a': [{'x': 2}, {'x': 1}]}", 0, NULL, NULL},
+        {"{'$set': {'a.$[e].x': 9}}", "{'a': [{'x': 1}, {'x': 2}]}", "{'a': [{'x': 1}, {'x': 9}]}", 0, NULL,
+         "[{'e.x': {'$gte': 2}}]"},
+        {"{'$set': {'a': 9}}", "{}", NULL, 9, NULL, "[{'e': 1}]"},
+        {"{'$set': {'a.$[e].$[f]': 0}}", "{'a': [[1, 2], [3]]}", "{'a': [[0, 2], [3]]}", 0, NULL,
+         "[{'e.0': 1}, {'f': 1}]"},
+        {"{'$set': {'a.$[e]': 0, 'a.$[f]': 1}}", "{'a': [1]}", NULL, 40, NULL, "[{'e': 1}, {'f': 1}]"},
+    };
     (void)state;
-    check_one(&dollar, "{'a.x': 2}", NULL);
-    check_one(&all, NULL, NULL);
-    check_one(&some, NULL, "[{'e.x': {'$gte': 2}}]");
-    check_one(&unused, NULL, "[{'e': 1}]");
-    check_one(&nested, NULL, "[{'e.0': 1}, {'f': 1}]");
+    check_all(cases, sizeof cases / sizeof *cases);
 }
 
 static void update_replacement_keeps_the_id_in_front(void **state)
 {
     static const struct apply_case cases[] = {
-        {"{'b': 1}", "{'_id': 7, 'a': 1}", "{'_id': 7, 'b': 1}", 0},
-        {"{'b': 1, '_id': 7}", "{'_id': 7, 'a': 1}", "{'_id': 7, 'b': 1}", 0},
-        {"{'_id': 8}", "{'_id': 7}", NULL, 66},
-        {"{'_id': 7, 'a': 1}", "{'_id': 7, 'a': 1}", NULL, 0},
+        {"{'b': 1}", "{'_id': 7, 'a': 1}", "{'_id': 7, 'b': 1}", 0, NULL, NULL},
+        {"{'b': 1, '_id': 7}", "{'_id': 7, 'a': 1}", "{'_id': 7, 'b': 1}", 0, NULL, NULL},
+        {"{'_id': 8}", "{'_id': 7}", NULL, 66, NULL, NULL},
+        {"{'_id': 7, 'a': 1}", "{'_id': 7, 'a': 1}", NULL, 0, NULL, NULL},
     };
     (void)state;
     check_all(cases, sizeof cases / sizeof *cases);
@@ -210,10 +208,11 @@ static void update_replacement_keeps_the_id_in_front(void **state)
 static void update_pipeline_computes_from_the_document(void **state)
 {
     static const struct apply_case cases[] = {
-        {"[{'$set': {'b': {'$add': ['$a', 1]}}}, {'$unset': 'a'}]", "{'_id': 1, 'a': 1}", "{'_id': 1, 'b': 2}", 0},
-        {"[{'$replaceWith': {'x': '$a'}}]", "{'_id': 1, 'a': 1}", "{'_id': 1, 'x': 1}", 0},
-        {"[{'$set': {'_id': 5}}]", "{'_id': 1}", NULL, 66},
-        {"[{'$match': {}}]", "{'_id': 1}", NULL, 72},
+        {"[{'$set': {'b': {'$add': ['$a', 1]}}}, {'$unset': 'a'}]", "{'_id': 1, 'a': 1}", "{'_id': 1, 'b': 2}", 0, NULL,
+         NULL},
+        {"[{'$replaceWith': {'x': '$a'}}]", "{'_id': 1, 'a': 1}", "{'_id': 1, 'x': 1}", 0, NULL, NULL},
+        {"[{'$set': {'_id': 5}}]", "{'_id': 1}", NULL, 66, NULL, NULL},
+        {"[{'$match': {}}]", "{'_id': 1}", NULL, 72, NULL, NULL},
     };
     (void)state;
     check_all(cases, sizeof cases / sizeof *cases);
