@@ -157,6 +157,7 @@ struct replica {
     struct log_bytes log_bytes;                     /* [raft] */
     uint64_t appended_bytes;                        /* [raft] since the last look of log_bytes */
     uint64_t snapshot_total;                        /* [raft] log_bytes.total at the last snapshot */
+    uint64_t snapshot_index;                        /* [raft] of the last snapshot */
     struct put_job put;                             /* [raft] */
     struct read_rounds reads;                       /* [raft] */
     struct handover handover;                       /* [raft] */

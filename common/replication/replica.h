@@ -33,13 +33,14 @@ enum {
     REPLICA_APPLY_BATCH_MS = 10,           /* ... and ends after about this time */
     REPLICA_PENDING_MAX = 8192,            /* proposals without an outcome yet; beyond: REPLICA_BUSY */
     REPLICA_PENDING_MAX_BYTES = 128 << 20, /* the same in bytes (one command is always allowed) */
-    REPLICA_TRAILING_ENTRIES = 131072,     /* the log keeps, behind a checkpoint, this many entries ... */
+    REPLICA_TRAILING_ENTRIES = 65536,      /* the log keeps, behind a checkpoint, this many entries ... */
     REPLICA_TRAILING_BYTES = 64 << 20,     /* ... or this many bytes, whichever is less: what a member may miss */
     REPLICA_SNAPSHOT_ENTRIES = 16384,      /* a checkpoint and a cut after this many entries ... */
     REPLICA_SNAPSHOT_BYTES = 128 << 20,    /* ... or this many bytes */
-    REPLICA_HOLD_BYTES = 256 << 20,        /* a leader keeps up to this much for a member that lags */
-    REPLICA_APPLY_QUEUE_BYTES = 64 << 20,  /* a member whose apply thread is behind by this takes no more entries */
-    REPLICA_ELECTION_TIMEOUT_MS = 500,     /* randomised between this and its double */
+    REPLICA_HOLD_BYTES = 256 << 20,       /* a leader keeps up to this much, or twice the trailing entries, for a member
+                                             that lags */
+    REPLICA_APPLY_QUEUE_BYTES = 64 << 20, /* a member whose apply thread is behind by this takes no more entries */
+    REPLICA_ELECTION_TIMEOUT_MS = 500,    /* randomised between this and its double */
     REPLICA_HEARTBEAT_MS = 50,
 };
 

@@ -44,7 +44,9 @@ static unsigned trailing_now(struct replica *replica)
 static bool hold_for_member(struct replica *replica, unsigned trailing)
 {
     struct raft *raft = &replica->raft;
-    if (raft_state(raft) != RAFT_LEADER || bytes_since(replica) > replica->options.hold_bytes)
+    uint64_t entries = raft_last_index(raft) - replica->snapshot_index;
+    if (raft_state(raft) != RAFT_LEADER || bytes_since(replica) > replica->options.hold_bytes ||
+        entries > 2ull * replica->options.trailing_entries)
         return false;
     for (unsigned i = 0; i < raft->configuration.n; i++) {
         const struct raft_server *server = &raft->configuration.servers[i];
@@ -68,6 +70,7 @@ int snapshot_take(struct raft_fsm *fsm, struct raft_buffer *bufs[], unsigned *co
         return RAFT_BUSY;
     raft_set_snapshot_trailing(raft, trailing);
     replica->snapshot_total = replica->log_bytes.total;
+    replica->snapshot_index = index;
     bridge_queue_index(replica);
     uint8_t *marker = raft_calloc(1, MARKER_BYTES);
     *bufs = raft_calloc(1, sizeof **bufs);
@@ -229,6 +232,7 @@ static int is_segment(const struct dirent *entry)
 void snapshot_count_loaded(struct replica *replica)
 {
     struct dirent **segments;
+    replica->snapshot_index = replica->restore_index;
     int count = scandir(replica->options.dir, &segments, is_segment, alphasort);
     for (int i = 0; i < count; i++) {
         char path[PATH_MAX];
