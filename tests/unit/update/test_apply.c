@@ -106,8 +106,8 @@ static void update_arithmetic_promotes_and_refuses_overflow(void **state)
         {"{'$bit': {'a': {'or': 4, 'and': 6}}}", "{'a': 3}", "{'a': 6}", 0, NULL, NULL},
         {"{'$bit': {'a': {'xor': 1}}}", "{'a': 1.5}", NULL, 2, NULL, NULL},
         {"{'$currentDate': {'a': true}}", "{}", "{'a': {'$date': {'$numberLong': '1700000000000'}}}", 0, NULL, NULL},
-        {"{'$currentDate': {'a': {'$type': 'timestamp'}}}", "{}", "{'a': {'$timestamp': {'t': 1700000000, 'i': 1}}}",
-         0},
+        {"{'$currentDate': {'a': {'$type': 'timestamp'}}}", "{}", "{'a': {'$timestamp': {'t': 1700000000, 'i': 1}}}", 0,
+         NULL, NULL},
     };
     (void)state;
     check_all(cases, sizeof cases / sizeof *cases);
@@ -118,7 +118,7 @@ static void update_array_operators(void **state)
     static const struct apply_case cases[] = {
         {"{'$push': {'a': 1}}", "{}", "{'a': [1]}", 0, NULL, NULL},
         {"{'$push': {'a': {'$each': [3, 1], '$position': 0, '$sort': 1, '$slice': 2}}}", "{'a': [2]}", "{'a': [1, 2]}",
-         0},
+         0, NULL, NULL},
         {"{'$push': {'a': {'$each': [], '$slice': -1}}}", "{'a': [1, 2]}", "{'a': [2]}", 0, NULL, NULL},
         {"{'$push': {'a': {'$each': [{'x': 1}], '$sort': {'x': -1}}}}", "{'a': [{'x': 0}, {'x': 2}]}",
          "{'a': [{'x': 2}, {'x': 1}, {'x': 0}]}", 0, NULL, NULL},
