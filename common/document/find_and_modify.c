@@ -38,8 +38,10 @@ static bool parse(struct write_op *op, struct modify_request *request, struct st
            request_version(op->ctx, &op->version, err) && request_check_collation(body, err);
 }
 
-static bool check(const struct modify_request *request, struct err *err)
+static bool check(const struct modify_request *request, const struct statement *statement, struct err *err)
 {
+    if (request->remove && statement->array_filters.data != NULL)
+        return err_set(err, ERR_FailedToParse, "Cannot specify arrayFilters and remove=true");
     bool has_update = request->update.type != BT_EOO && request->update.type != BT_NULL;
     if (request->remove && has_update)
         return err_set(err, ERR_FailedToParse, "Cannot specify both an 'update' and 'remove'=true");
@@ -76,7 +78,7 @@ enum command_status find_and_modify_run(struct command_ctx *ctx, struct err *err
     struct bval hint = BVAL_MISSING;
     struct write_op *op = write_op_new(ctx);
     op->is_modify = true;
-    if (!parse(op, &request, &statement, &hint, err) || !check(&request, err) ||
+    if (!parse(op, &request, &statement, &hint, err) || !check(&request, &statement, err) ||
         (!request.remove && !store_check_space(document_engine_store(op->engine), err)) ||
         !check_fields(op, statement.filter, err)) {
         write_op_free(op);

@@ -112,8 +112,11 @@ static struct bdoc keep(struct write_op *op, struct bdoc doc)
 static void count_done(struct write_op *op, const struct statement_result *one)
 {
     struct bval id;
-    op->result.n += one->n;
-    op->result.n_modified += one->n_modified;
+    /* As MongoDB answers: what a failed multi-update did before its error is not counted. */
+    if (one->status != STATEMENT_ERROR) {
+        op->result.n += one->n;
+        op->result.n_modified += one->n_modified;
+    }
     if (one->upserted.data != NULL && bdoc_find(one->upserted, "_id", &id))
         write_result_add_upserted(&op->result, (int32_t)one->index, &id);
     if (op->is_modify) {
