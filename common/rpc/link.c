@@ -170,7 +170,15 @@ static void on_read(void *arg)
         read_next(link);
     else
         link_close(link);
+    void (*after_read)(void) = link->hooks.after_read;
     link_unref(link);
+    if (after_read != NULL)
+        after_read();
+}
+
+bool link_is_delivering(const struct link *link)
+{
+    return link_delivering == link;
 }
 
 void link_close(struct link *link)

@@ -25,6 +25,9 @@ struct link_hooks {
     void (*on_closed)(void *owner);
     /* The last call from this link, on any thread. */
     void (*on_freed)(void *owner);
+    /* NULL, or called on nng's thread after on_frame calls, when reading goes on elsewhere and the link has let go of
+     * owner: a place to do what on_frame has put off (thread-local). */
+    void (*after_read)(void);
 };
 
 /* Takes the stream. One reference, the caller's. Nothing is read before link_start. */
@@ -49,6 +52,9 @@ void link_flush(struct link *link);
  * more leaves in one write. */
 void link_flush_busy(struct link *link);
 bool link_was_sent(struct link *link, uint64_t position);
+
+/* Whether this thread is inside on_frame of the link. */
+bool link_is_delivering(const struct link *link);
 
 /* Any thread, any number of times. Blocks for moments only. The first call tells on_closed. Not under a lock that
  * on_closed takes. */

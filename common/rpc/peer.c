@@ -220,7 +220,7 @@ static void on_freed(void *arg)
 
 static void peer_connected(struct rpc_peer *peer, nng_stream *stream)
 {
-    static const struct link_hooks hooks = {on_frame, on_closed, on_freed};
+    static const struct link_hooks hooks = {on_frame, on_closed, on_freed, NULL};
     struct peer_conn *conn = mem_alloc(sizeof *conn);
     conn->peer = peer;
     conn->link = link_new(stream, &hooks, conn, RPC_HELLO_MAX_BYTES);

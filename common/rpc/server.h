@@ -62,6 +62,11 @@ void rpc_server_stop(struct rpc_server *server);
 void rpc_server_free(struct rpc_server *server);
 void rpc_server_stats_get(struct rpc_server *server, struct rpc_server_stats *out);
 
+/* From the handler only: has request->job.run called soon, on a worker of the pool or, when nothing else is under way
+ * on the connection, on this thread after the handler has returned (that saves a change of threads; at most one of
+ * nng's threads is lent at a time, so the job may block). False when the pool takes no more: the request is still the
+ * handler's. */
+bool rpc_request_dispatch(struct rpc_request *request, struct pool *pool) ERR_WARN_UNUSED;
 /* Takes the reference to `reply`, a complete OP_MSG without checksum in a frame that is the caller's alone (ids are
  * filled in here), and ends the request. Never blocks: writes at once when nothing else is being written. Any thread.
  */

@@ -121,6 +121,38 @@ static struct link *count_out(struct rpc_conn *conn, uint32_t bytes, bool *resum
     return link;
 }
 
+/* Whether one of nng's threads is lent to a request. One at a time: nng needs the others to go on. */
+static atomic_bool thread_lent;
+/* The request that this thread has been lent to, until after_read. */
+static _Thread_local struct rpc_request *deferred;
+
+static bool is_alone(struct rpc_conn *conn)
+{
+    pthread_mutex_lock(&conn->mutex);
+    bool alone = conn->in_flight == 1 && conn->link != NULL && link_is_delivering(conn->link);
+    pthread_mutex_unlock(&conn->mutex);
+    return alone;
+}
+
+bool rpc_request_dispatch(struct rpc_request *request, struct pool *pool)
+{
+    if (deferred == NULL && is_alone(request->conn) && !atomic_exchange(&thread_lent, true)) {
+        deferred = request;
+        return true;
+    }
+    return pool_submit(pool, &request->job);
+}
+
+static void after_read(void)
+{
+    struct rpc_request *request = deferred;
+    if (request == NULL)
+        return;
+    deferred = NULL;
+    request->job.run(&request->job);
+    atomic_store(&thread_lent, false);
+}
+
 static bool on_request(struct rpc_conn *conn, struct link *link, struct wire_frame *frame)
 {
     struct rpc_server *server = conn->server;
@@ -187,7 +219,7 @@ static void on_freed(void *arg)
 
 void server_conn_open(struct rpc_server *server, nng_stream *stream)
 {
-    static const struct link_hooks hooks = {on_frame, on_closed, on_freed};
+    static const struct link_hooks hooks = {on_frame, on_closed, on_freed, after_read};
     struct rpc_conn *conn = mem_alloc(sizeof *conn);
     conn->server = server;
     atomic_init(&conn->refs, 1);

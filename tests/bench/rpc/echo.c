@@ -90,7 +90,7 @@ static void handle_pool(void *arg, struct rpc_request *request)
 {
     (void)arg;
     request->job.run = reply_same;
-    if (!pool_submit(workers, &request->job))
+    if (!rpc_request_dispatch(request, workers))
         rpc_request_drop(request);
 }
 

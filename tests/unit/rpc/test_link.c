@@ -41,7 +41,7 @@ static void on_freed(void *owner)
     atomic_store(&end->freed, true);
 }
 
-static const struct link_hooks hooks = {on_frame, on_closed, on_freed};
+static const struct link_hooks hooks = {on_frame, on_closed, on_freed, NULL};
 
 /* Two linked ends over loopback. */
 static void connect_ends(struct end *a, struct end *b)

@@ -274,6 +274,86 @@ static void server_large_replies_to_a_slow_reader_all_arrive(void **state)
     env_server_end(server);
 }
 
+struct dispatch_env {
+    struct pool *pool;
+    atomic_uint blocked;    /* jobs that wait for the gate */
+    atomic_uint on_workers; /* jobs that ran on a thread of the pool */
+    atomic_bool open;       /* the gate */
+};
+
+static void dispatch_job(struct pool_job *job)
+{
+    struct rpc_request *request = (struct rpc_request *)job;
+    struct dispatch_env *env = request->arg;
+    char name[16];
+    pthread_getname_np(pthread_self(), name, sizeof name);
+    if (strcmp(name, "dispatch") == 0)
+        atomic_fetch_add(&env->on_workers, 1);
+    if (bdoc_has(request->msg.body, "block")) {
+        atomic_fetch_add(&env->blocked, 1);
+        while (!atomic_load(&env->open))
+            clock_sleep_ms(1);
+    }
+    env_echo(NULL, request);
+}
+
+static void dispatch_handle(void *arg, struct rpc_request *request)
+{
+    struct dispatch_env *env = arg;
+    request->job.run = dispatch_job;
+    if (!rpc_request_dispatch(request, env->pool))
+        rpc_request_drop(request);
+}
+
+static void start_named(struct rpc_call *call, struct rpc_waiter *waiter, struct rpc_client *client,
+                        const char *address, const char *name)
+{
+    bson_t doc;
+    rpc_call_init(call, client, deadline_after_ms(20000));
+    call->waiter = waiter;
+    rpc_call_start(call, address, &(struct rpc_body){.body = env_doc(&doc, name, 1)});
+    bson_destroy(&doc);
+}
+
+/* A job may block the thread that it was lent: requests behind it, on the same connection and on others, are served. */
+static void server_dispatched_job_may_block(void **state)
+{
+    (void)state;
+    struct dispatch_env env = {
+        .pool = pool_new(&(struct pool_options){.name = "dispatch", .max_threads = 16, .max_queued = 100})};
+    char address[64];
+    struct rpc_server *server = env_server(dispatch_handle, &env, address);
+    struct rpc_client *clients[2] = {env_client(), env_client()};
+    struct rpc_call blocked[8];
+    struct rpc_waiter waiter;
+    rpc_waiter_init(&waiter);
+    for (unsigned i = 0; i < 8; i++) {
+        start_named(&blocked[i], &waiter, clients[i % 2], address, "block");
+        for (int wait = 0; wait < 5000 && atomic_load(&env.blocked) <= i; wait++)
+            clock_sleep_ms(1);
+        assert_int_equal(atomic_load(&env.blocked), i + 1);
+        struct rpc_call quick;
+        struct err err;
+        bson_t doc;
+        assert_true(
+            rpc_call_run(&quick, clients[i % 2], address, env_doc(&doc, "n", 1), deadline_after_ms(5000), &err));
+        rpc_call_deinit(&quick);
+        bson_destroy(&doc);
+    }
+    assert_true(atomic_load(&env.on_workers) >= 15); /* one thread of nng's is lent at most */
+    atomic_store(&env.open, true);
+    rpc_waiter_wait_all(&waiter);
+    for (unsigned i = 0; i < 8; i++) {
+        assert_int_equal(blocked[i].outcome, RPC_REPLY);
+        rpc_call_deinit(&blocked[i]);
+    }
+    rpc_client_free(clients[0]);
+    rpc_client_free(clients[1]);
+    rpc_server_stop(server);
+    pool_free(env.pool);
+    rpc_server_free(server);
+}
+
 static void server_busy_port_is_an_error(void **state)
 {
     (void)state;
@@ -297,6 +377,7 @@ int main(void)
         cmocka_unit_test(server_limit_of_requests_stops_reading),
         cmocka_unit_test(server_reply_after_stop_is_dropped),
         cmocka_unit_test(server_large_replies_to_a_slow_reader_all_arrive),
+        cmocka_unit_test(server_dispatched_job_may_block),
         cmocka_unit_test(server_busy_port_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
