@@ -221,18 +221,27 @@ static bool apply_document(struct applier *a, const struct node_set *set, struct
     struct belem elem;
     if (a->diagnosing)
         return diagnose_document(a, set, doc, out);
+    bool array_only = set->nodes[0]->child_count > 0 && set->nodes[0]->children[0]->kind >= NODE_ALL;
     biter_init(&iter, doc);
-    while (biter_next(&iter, &elem)) {
+    /* Fields that nothing touches are copied in runs. */
+    const uint8_t *run = iter.pos;
+    const uint8_t *end = iter.pos;
+    uint32_t found = 0;
+    while (!array_only && biter_next(&iter, &elem)) {
         struct node_set chosen;
-        bool array_only = set->nodes[0]->child_count > 0 && set->nodes[0]->children[0]->kind >= NODE_ALL;
-        if (array_only)
-            break;
         select_children(a, set, &elem, &chosen);
-        if (chosen.count == 0)
-            write_elem(out, &elem);
-        else if (!apply_field(a, &chosen, &elem, false, out))
-            return false;
+        if (chosen.count > 0) {
+            found++;
+            buf_append(out, run, (size_t)(end - run));
+            if (!apply_field(a, &chosen, &elem, false, out))
+                return false;
+            run = iter.pos;
+        }
+        end = iter.pos;
     }
+    buf_append(out, run, (size_t)(end - run));
+    if (set->count == 1 && set->nodes[0]->child_count == 1 && found > 0)
+        return true;
     return add_missing(a, set, doc, out);
 }
 

@@ -5,6 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum {
+    LEVEL_MIN_BYTES = 7, /* of one level of nesting: type, empty name, length, end */
+};
+
 static bool too_deep(struct bdoc doc, int depth)
 {
     struct biter iter;
@@ -42,7 +46,7 @@ bool update_check_result(struct bdoc doc, int32_t too_large_code, struct err *er
     if (doc.len > BDOC_MAX_BYTES)
         return err_set(err, too_large_code, "Resulting document after update is larger than %d (%u bytes)",
                        BDOC_MAX_BYTES, doc.len);
-    if (too_deep(doc, 1))
+    if (doc.len > BDOC_MAX_DEPTH * LEVEL_MIN_BYTES && too_deep(doc, 1))
         return err_set(err, ERR_Overflow, "Document exceeds maximum nesting depth of %d", BDOC_MAX_DEPTH);
     return !bdoc_find(doc, "_id", &id) || check_id(&id, err);
 }
