@@ -97,7 +97,7 @@ void node_handle_request(void *arg, struct rpc_request *request)
 {
     struct node *node = arg;
     request->job.run = run_request;
-    if (atomic_fetch_add(&node->requests, 1) < NODE_REQUESTS_MAX && pool_submit(node->pool, &request->job))
+    if (atomic_fetch_add(&node->requests, 1) < NODE_REQUESTS_MAX && rpc_request_dispatch(request, node->pool))
         return;
     atomic_fetch_sub(&node->requests, 1);
     refuse_busy(request);
