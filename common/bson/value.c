@@ -96,6 +96,18 @@ static bool invalid(struct err *err, const char *what)
     return err_set(err, ERR_InvalidBSON, "invalid BSON: %s", what);
 }
 
+/* libbson looks at one byte at a time; most text is ASCII, which eight bytes at once can tell. */
+static bool is_utf8(const uint8_t *text, size_t len, bool allow_nul)
+{
+    const uint64_t high_bits = UINT64_C(0x8080808080808080);
+    size_t at = 0;
+    while (at + 8 <= len && (load_le64(text + at) & high_bits) == 0)
+        at += 8;
+    while (at < len && text[at] < 0x80)
+        at++;
+    return at == len || bson_utf8_validate((const char *)text + at, len - at, allow_nul);
+}
+
 /* A length-prefixed string with its final NUL at `data`, of which `left` bytes may be read; *used is its whole size. */
 static bool validate_string(const uint8_t *data, size_t left, bool any_bytes, size_t *used, struct err *err)
 {
@@ -106,7 +118,7 @@ static bool validate_string(const uint8_t *data, size_t left, bool any_bytes, si
         return invalid(err, "a string's length runs past the end");
     if (data[4 + len - 1] != 0)
         return invalid(err, "a string is not ended by a NUL");
-    if (!any_bytes && !bson_utf8_validate((const char *)data + 4, len - 1, true))
+    if (!any_bytes && !is_utf8(data + 4, len - 1, true))
         return invalid(err, "a string is not UTF-8");
     *used = 4 + (size_t)len;
     return true;
@@ -118,7 +130,7 @@ static bool validate_cstring(const uint8_t *data, size_t left, size_t *used, str
     if (end == NULL)
         return invalid(err, "a name runs past the end");
     *used = (size_t)(end - data) + 1;
-    if (!bson_utf8_validate((const char *)data, *used - 1, false))
+    if (!is_utf8(data, *used - 1, false))
         return invalid(err, "a name is not UTF-8");
     return true;
 }
