@@ -40,7 +40,6 @@ struct pruner {
     const char *ns;
     const char *date_field;
     int64_t before_ms;
-    bool ended_only; /* keep what is in state "begun" */
 };
 
 static bool prune_one(void *arg, struct bdoc doc)
@@ -48,9 +47,7 @@ static bool prune_one(void *arg, struct bdoc doc)
     struct pruner *pruner = arg;
     struct bval val;
     int64_t at_ms;
-    bool begun = pruner->ended_only && bdoc_find(doc, "state", &val) && bval_is_str(&val, "begun");
-    if (!begun && field_date(doc, pruner->date_field, &at_ms, NULL) && at_ms < pruner->before_ms &&
-        bdoc_find(doc, "_id", &val)) {
+    if (field_date(doc, pruner->date_field, &at_ms, NULL) && at_ms < pruner->before_ms && bdoc_find(doc, "_id", &val)) {
         change_erase(pruner->change, pruner->ns, &val);
     }
     return pruner->change->write_count < PRUNE_MAX_WRITES;
@@ -59,11 +56,8 @@ static bool prune_one(void *arg, struct bdoc doc)
 bool plan_prune(struct change *change, struct bdoc request, struct err *err)
 {
     (void)request;
-    struct pruner operations = {.change = change,
-                                .ns = NS_OPERATIONS,
-                                .date_field = "at",
-                                .before_ms = change->now_ms - OPERATION_KEEP_MS,
-                                .ended_only = true};
+    struct pruner operations = {
+        .change = change, .ns = NS_OPERATIONS, .date_field = "at", .before_ms = change->now_ms - OPERATION_KEEP_MS};
     struct pruner changelog = {.change = change,
                                .ns = NS_CHANGELOG,
                                .date_field = "time",

@@ -8,7 +8,7 @@
 enum {
     SPLIT_MAX_POINTS = 1000,            /* of one request */
     OPERATION_STALE_MS = 15 * 1000,     /* a begun shardCollection that old may be aborted by the next one */
-    OPERATION_KEEP_MS = 60 * 60 * 1000, /* ended operations are remembered that long, for repeated requests */
+    OPERATION_KEEP_MS = 60 * 60 * 1000, /* operations are remembered that long, for repeated requests */
     CHANGELOG_KEEP_DAYS = 30,
     PRUNE_MAX_WRITES = 1000, /* in one change */
 };

@@ -115,7 +115,12 @@ static enum attempt attempt_change(struct config_server *server, const struct ch
     arena_init(&arena);
     struct metadata_view view = {.arena = &arena};
     if (check_leader(server, err) && plan_change(server, job, &change, &view, err)) {
-        result = change.write_count == 0 ? ATTEMPT_DONE : commit_change(server, job, &change, err);
+        if (change.write_count > 0) {
+            result = commit_change(server, job, &change, err);
+        } else {
+            /* No log entry proves that this member still leads and the view was the newest: a round does. */
+            result = node_read_barrier(server->node, job->deadline_ms, err) ? ATTEMPT_DONE : ATTEMPT_FAILED;
+        }
         if (result == ATTEMPT_DONE && job->reply != NULL) {
             bson_concat(job->reply, &change.reply);
         }
@@ -164,7 +169,8 @@ enum command_status server_run_read(struct command_ctx *ctx, server_read_cb *rea
 {
     struct config_server *server = server_of(ctx);
     struct metadata_view view = {.arena = &ctx->arena};
-    if (!check_leader(server, err) || !store_read_begin(node_store(server->node), &view.txn, err)) {
+    if (!node_read_barrier(server->node, change_deadline(ctx), err) ||
+        !store_read_begin(node_store(server->node), &view.txn, err)) {
         return COMMAND_ERROR;
     }
     bool ok = read(&view, ctx->body, &ctx->reply, err);

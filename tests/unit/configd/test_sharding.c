@@ -161,21 +161,27 @@ static void shard_commit_after_a_drop_of_the_collection_fails(void **state)
     world_refuses(world, ERR_ConflictingOperationInProgress, plan_shard_commit, COMMIT(OP_A));
 }
 
-static void prune_forgets_ended_operations_only(void **state)
+static void prune_forgets_operations_after_their_time(void **state)
 {
     struct world *world = *state;
     world_add_shards(world, 2);
     world_must(world, plan_shard_begin, BEGIN(OP_A, "{\"a\": 1}", ""));
     world_must(world, plan_shard_commit, COMMIT(OP_A));
+    world->now_ms += OPERATION_KEEP_MS;
     world_must(world, plan_shard_begin,
                "{\"_configsvrShardCollectionBegin\": \"db.d\", \"op\": " OP_B ", \"uuid\": " OP_B
                ", \"key\": {\"a\": 1}}");
     world_must(world, plan_prune, "{}");
     assert_int_equal(world_count(world, NS_OPERATIONS, "{}"), 2);
-    world->now_ms += OPERATION_KEEP_MS + 1;
+    world->now_ms++;
     world_must(world, plan_prune, "{}");
     assert_int_equal(world_count(world, NS_OPERATIONS, "{\"state\": \"begun\"}"), 1);
     assert_int_equal(world_count(world, NS_OPERATIONS, "{}"), 1);
+    /* A begun one that nobody ended is forgotten, too: its late commit fails. */
+    world->now_ms += OPERATION_KEEP_MS + 1;
+    world_must(world, plan_prune, "{}");
+    world_refuses(world, ERR_ConflictingOperationInProgress, plan_shard_commit,
+                  "{\"_configsvrShardCollectionCommit\": \"db.d\", \"op\": " OP_B "}");
 }
 
 int main(void)
@@ -191,7 +197,7 @@ int main(void)
         WORLD_TEST(shard_begin_waits_for_a_young_one_and_ends_a_stale_one),
         WORLD_TEST(shard_commit_after_a_drop_of_the_database_fails),
         WORLD_TEST(shard_commit_after_a_drop_of_the_collection_fails),
-        WORLD_TEST(prune_forgets_ended_operations_only),
+        WORLD_TEST(prune_forgets_operations_after_their_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
