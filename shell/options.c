@@ -4,7 +4,7 @@
 
 const char options_help[] =
     "Usage: sherd [URI] [OPTIONS] [FILE.js ...] [-- ARGUMENTS]\n"
-    "       sherd [URI] import --collection C [--db D] [--drop] [--unordered] [FILE]\n"
+    "       sherd [URI] import --collection C [--db D] [--drop] [--ordered] [FILE]\n"
     "       sherd [URI] export --collection C [--db D] [--query JSON] [--canonical] [--out FILE]\n"
     "\n"
     "URI is mongodb://host:port[,host:port...][/database]; by default mongodb://127.0.0.1:27017/test.\n"
@@ -20,6 +20,7 @@ const char options_help[] =
     "  --version, --help\n"
     "\n"
     "import reads one JSON document a line (from standard input without FILE), export writes them.\n"
+    "A refused line is reported with its number; with --ordered it ends the import.\n"
     "The exit code is 1 when a script throws or a document is refused.\n";
 
 struct parser {
@@ -111,6 +112,7 @@ static bool read_transfer_option(struct parser *parser, bool *known)
         return !failed;
     *known = take_flag(argument, "--drop", &transfer->drop) ||
              take_flag(argument, "--unordered", &transfer->unordered) ||
+             take_flag(argument, "--ordered", &transfer->ordered) ||
              take_flag(argument, "--canonical", &transfer->canonical);
     return true;
 }

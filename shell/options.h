@@ -15,7 +15,8 @@ struct options_transfer {   /* of import and export */
     const char *file;       /* NULL or "-": standard input or output */
     const char *query;      /* export: extended JSON, NULL for all */
     bool drop;              /* import: drop the collection first */
-    bool unordered;         /* import: go on after an error */
+    bool ordered;           /* import: documents in their order, nothing after one that is refused */
+    bool unordered;         /* import: the default, accepted */
     bool canonical;         /* export: every type survives */
 };
 

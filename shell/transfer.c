@@ -113,7 +113,7 @@ static bool send_batch(struct import *import)
         return true;
     bson_t command = BSON_INITIALIZER;
     bson_append_utf8(&command, "insert", -1, transfer->collection, -1);
-    bson_append_bool(&command, "ordered", -1, !transfer->unordered);
+    bson_append_bool(&command, "ordered", -1, transfer->ordered);
     struct connection_sequence sequence = {
         .name = "documents", .data = import->documents.data, .len = import->documents.len};
     struct bdoc reply;
@@ -135,7 +135,7 @@ static bool send_batch(struct import *import)
     import->count = 0;
     buf_clear(&import->documents);
     progress_update(&import->progress, import->imported, import->bytes_read);
-    return transfer->unordered || import->refused == refused_before;
+    return !transfer->ordered || import->refused == refused_before;
 }
 
 /* Takes a line into the batch; false ends the import. */
@@ -149,7 +149,7 @@ static bool take_line(struct import *import, const char *line, size_t len)
     if (!extjson_parse(line, len, &doc, &import->err)) {
         bool sent = send_batch(import); /* what came before the bad line is kept */
         report_line(import, import->line, import->err.msg);
-        return sent && import->options->transfer.unordered;
+        return sent && !import->options->transfer.ordered;
     }
     bool full = import->count == BATCH_MAX_DOCUMENTS ||
                 (import->count > 0 && import->documents.len + doc.len > BATCH_MAX_BYTES);

@@ -139,7 +139,10 @@ static bool walk_array(const struct walk *walk, uint32_t at, struct bdoc array, 
         /* The component names this position: no implicit expansion of this array, and none of an array found here at
          * the end. */
         bool go_on = true;
-        if (at + 1 == walk->path->count)
+        bool last = at + 1 == walk->path->count;
+        if (last && walk->leaf == PATH_LEAF_ELEMENTS && elem.val.type == BT_ARRAY)
+            go_on = walk_leaf_array(walk, &elem.val, outer_index);
+        else if (last)
             go_on = visit(walk, &elem.val, outer_index);
         else if (is_document)
             go_on = walk_document(walk, at + 1, bval_doc(&elem.val), outer_index);

@@ -82,6 +82,7 @@ static void path_number_selects_the_array_position(void **state)
     check("a.1", "{\"a\":[5,7,3]}", PATH_LEAF_ELEMENTS_AND_ARRAY, "7");
     check("a.1", "{\"a\":[5,[2,4],3]}", PATH_LEAF_ELEMENTS_AND_ARRAY, "[2,4]");
     check("a.1", "{\"a\":[5,{\"1\":4},3]}", PATH_LEAF_ELEMENTS_AND_ARRAY, "4@1 {\"1\":4}");
+    check("a.1", "{\"a\":[5,[2,4],3]}", PATH_LEAF_ELEMENTS, "2@0 4@1"); /* distinct */
     check("a.1.b", "{\"a\":[5,{\"b\":4},3]}", PATH_LEAF_ELEMENTS_AND_ARRAY, "-@1 4");
     check("a.1.b", "{\"a\":[5,[{\"b\":4}],3]}", PATH_LEAF_ELEMENTS_AND_ARRAY, "4@0");
     check("a.01", "{\"a\":[5,7]}", PATH_LEAF_ELEMENTS_AND_ARRAY, "");

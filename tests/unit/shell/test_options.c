@@ -58,12 +58,12 @@ static void options_import_and_export_take_their_own(void **state)
     struct options options;
     struct err err;
     assert_true(
-        read_options("mongodb://h import --db D --collection C --drop --unordered in.jsonl", storage, &options, &err));
+        read_options("mongodb://h import --db D --collection C --drop --ordered in.jsonl", storage, &options, &err));
     assert_int_equal(options.action, OPTIONS_IMPORT);
     assert_string_equal(options.transfer.database, "D");
     assert_string_equal(options.transfer.collection, "C");
     assert_string_equal(options.transfer.file, "in.jsonl");
-    assert_true(options.transfer.drop && options.transfer.unordered);
+    assert_true(options.transfer.drop && options.transfer.ordered);
     assert_true(read_options("export -c C --query {} --canonical --out f", storage, &options, &err));
     assert_int_equal(options.action, OPTIONS_EXPORT);
     assert_string_equal(options.transfer.query, "{}");

@@ -197,29 +197,34 @@ static void import_keeps_batches_below_8_megabytes(void **state)
     close_fixture(&fixture);
 }
 
-static void import_malformed_line_is_named_and_what_came_before_is_kept(void **state)
+static void import_malformed_line_is_named_and_the_others_are_kept(void **state)
 {
     (void)state;
     struct fixture fixture;
     open_fixture(&fixture);
     write_file(fixture.path, "{\"a\": 1}\n", 6, "{\"a\": }\n{\"a\": 2}\n");
     assert_int_equal(run(&fixture, transfer_import), 1);
+    assert_int_equal(fixture.script.documents, 7);
+    fixture.script.documents = 0;
+    fixture.options.transfer.ordered = true;
+    assert_int_equal(run(&fixture, transfer_import), 1);
     assert_int_equal(fixture.script.documents, 6);
     assert_non_null(strstr(read_file(fixture.messages), "line 7: invalid JSON at byte 6"));
     close_fixture(&fixture);
 }
 
-static void import_refused_document_ends_it_unless_unordered(void **state)
+static void import_refused_document_ends_it_when_ordered(void **state)
 {
     (void)state;
     struct fixture fixture;
     open_fixture(&fixture);
+    fixture.options.transfer.ordered = true;
     write_file(fixture.path, "{\"a\": 1}\n", 3, "{\"bad\": true}\n{\"a\": 2}\n{\"bad\": 1}\n{\"a\": 3}\n");
     assert_int_equal(run(&fixture, transfer_import), 1);
     assert_int_equal(fixture.script.documents, 3);
     assert_non_null(strstr(read_file(fixture.messages), "line 4: is bad"));
     fixture.script.documents = 0;
-    fixture.options.transfer.unordered = true;
+    fixture.options.transfer.ordered = false;
     assert_int_equal(run(&fixture, transfer_import), 1);
     assert_int_equal(fixture.script.documents, 5);
     assert_non_null(strstr(read_file(fixture.messages), "line 6: is bad"));
@@ -264,8 +269,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(import_sends_batches_of_a_thousand),
         cmocka_unit_test(import_keeps_batches_below_8_megabytes),
-        cmocka_unit_test(import_malformed_line_is_named_and_what_came_before_is_kept),
-        cmocka_unit_test(import_refused_document_ends_it_unless_unordered),
+        cmocka_unit_test(import_malformed_line_is_named_and_the_others_are_kept),
+        cmocka_unit_test(import_refused_document_ends_it_when_ordered),
         cmocka_unit_test(import_of_a_file_that_is_not_there_fails),
         cmocka_unit_test(export_writes_a_line_for_each_document),
     };
