@@ -136,8 +136,8 @@ static bool walk_array(const struct walk *walk, uint32_t at, struct bdoc array, 
             return false;
         if (walk->path->parts[at].index != i)
             continue;
-        /* The component names this position: no implicit expansion of this array, and none of an array found here at
-         * the end. */
+        /* The component names this position: no implicit expansion of this array. An array that is found here at the
+         * path's end is one value to a filter, but elements to distinct. */
         bool go_on = true;
         bool last = at + 1 == walk->path->count;
         if (last && walk->leaf == PATH_LEAF_ELEMENTS && elem.val.type == BT_ARRAY)
