@@ -17,7 +17,7 @@ struct apply_item *apply_item_new(uint64_t index, const uint8_t *data, size_t le
     item->index = index;
     item->has_data = data != NULL;
     item->len = len;
-    if (len > 0)
+    if (data != NULL)
         memcpy(item->data, data, len);
     return item;
 }
