@@ -56,9 +56,10 @@ static size_t utf16_of(const char *text, size_t len, JSChar *out)
 
 static JSStringRef js_string(const char *text, size_t len)
 {
-    JSChar small[256];
+    JSChar small[256] = {0};
     JSChar *units = len <= 256 ? small : mem_alloc_array(len, sizeof *units);
-    JSStringRef string = JSStringCreateWithCharacters(units, utf16_of(text, len, units));
+    size_t count = utf16_of(text, len, units);
+    JSStringRef string = JSStringCreateWithCharacters(units, count);
     if (units != small)
         mem_free(units);
     return string;
