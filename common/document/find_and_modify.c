@@ -1,5 +1,6 @@
 /* findAndModify: one statement whose document is the answer. The projection is made by the leader when the document
  * comes back. */
+#include "base/clock.h"
 #include "command/fields.h"
 #include "document/commands.h"
 #include "document/write_op.h"
@@ -63,12 +64,14 @@ static bool check_fields(struct write_op *op, struct bdoc filter, struct err *er
     if (op->modify_fields.data == NULL || bdoc_is_empty(op->modify_fields))
         return true;
     struct filter *compiled;
-    if (!filter_compile(&op->ctx->arena, filter, NULL, &compiled, err))
+    op->env = (struct expr_env){.now_ms = clock_wall_ms(), .let = op->let};
+    if (!filter_compile(&op->ctx->arena, filter, &op->env, &compiled, err))
         return false;
     op->modify_filter = compiled;
-    return projection_compile(&op->ctx->arena, op->modify_fields,
-                              &(struct projection_options){.kind = PROJECTION_FIND, .filter = compiled},
-                              &op->modify_projection, err);
+    return projection_compile(
+        &op->ctx->arena, op->modify_fields,
+        &(struct projection_options){.kind = PROJECTION_FIND, .filter = compiled, .env = &op->env},
+        &op->modify_projection, err);
 }
 
 enum command_status find_and_modify_run(struct command_ctx *ctx, struct err *err)

@@ -53,20 +53,22 @@ enum command_status list_collections_run(struct command_ctx *ctx, struct err *er
     struct bdoc filter = {0};
     bool name_only = false;
     int64_t batch_size;
-    struct store_txn *txn = NULL;
+    struct read_txn read = {0};
+    struct bdoc version;
     char ns[COMMAND_NS_MAX + 1];
     if (!fields_check_known(ctx->body, "listCollections", known, err) || !batch_size_of(ctx->body, &batch_size, err) ||
-        !field_get_doc(ctx->body, "filter", &filter, err) || !field_get_bool(ctx->body, "nameOnly", &name_only, err))
+        !request_version(ctx, &version, err) || !field_get_doc(ctx->body, "filter", &filter, err) ||
+        !field_get_bool(ctx->body, "nameOnly", &name_only, err))
         return COMMAND_ERROR;
     snprintf(ns, sizeof ns, "%s.$cmd.listCollections", ctx->db);
     struct document_cursor *cursor = document_cursor_new(ctx, ns);
     if ((filter.data != NULL && !filter_compile(&cursor->arena, filter, NULL, &cursor->filter, err)) ||
-        !store_read_begin(document_engine_store(document_engine_of(ctx)), &txn, err)) {
+        !read_txn_open(&read, document_engine_of(ctx), ns, version, err)) {
         document_cursor_free(cursor);
         return COMMAND_ERROR;
     }
-    list_collections(txn, ctx->db, name_only, cursor);
-    store_read_end(txn);
+    list_collections(read.txn, ctx->db, name_only, cursor);
+    read_txn_close(&read);
     return cursor_reply_first(ctx, cursor, NULL, batch_size, err);
 }
 

@@ -11,7 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPTION_MAX = 11 };
+enum {
+    OPTION_MAX = 12,
+    MAX_DATA_GIB = 64 * 1024, /* half of what an x86-64 process can map */
+};
 
 static size_t list_options(struct node_config *config, struct option out[OPTION_MAX])
 {
@@ -26,6 +29,8 @@ static size_t list_options(struct node_config *config, struct option out[OPTION_
         {"members", OPTION_STR, &config->members, 0, 0, "LIST", "all first members as N@HOST:PORT,..., with --init"},
         {"init", OPTION_FLAG, &config->init, 0, 0, NULL,
          "prepare an empty dbpath as a first member of a new set, and exit"},
+        {"max-data-gib", OPTION_INT, &config->max_data_gib, 1, MAX_DATA_GIB, "N",
+         "the most that the data file may become (default 1024)"},
         {"log-level", OPTION_STR, &config->log_level, 0, 0, "LEVEL", "debug, info, warn or error (default info)"},
         {"enable-test-commands", OPTION_FLAG, &config->test_commands, 0, 0, NULL,
          "allow commands and faults that only tests need"},

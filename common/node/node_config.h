@@ -27,6 +27,7 @@ struct node_config {
     char *log_level;
     bool test_commands;
     char *faults;
+    int64_t max_data_gib; /* the most that the data file may become; 0: the store's default */
 
     /* The set: from --members or from node.json. */
     char set_name[REPLICA_SET_NAME_MAX];

@@ -33,7 +33,12 @@ static char *raft_dir(const struct node *node)
 
 static bool open_store(struct node *node, bool create, struct err *err)
 {
-    struct store_options options = {.dir = node->config.dbpath, .create = create, .filter_hooks = node_filter_hooks()};
+    struct store_options options = {
+        .dir = node->config.dbpath,
+        .create = create,
+        .map_bytes = (uint64_t)node->config.max_data_gib << 30,
+        .filter_hooks = node_filter_hooks(),
+    };
     return store_open(&options, &node->store, err);
 }
 

@@ -88,7 +88,7 @@ static bool leads(struct member *member)
 
 static void start(struct member *member)
 {
-    const char *const arguments[] = {"--dbpath", member->db, NULL};
+    const char *const arguments[] = {"--dbpath", member->db, "--max-data-gib", "16", NULL};
     member->pid = spawn(member, arguments);
     int64_t deadline_ms = deadline_after_ms(START_MS);
     while (!leads(member)) {
@@ -108,7 +108,8 @@ static void make(struct member *member, int port)
     snprintf(number, sizeof number, "%d", port);
     member->port = port;
     member->client = rpc_client_new(&options);
-    const char *const arguments[] = {"--init", "--dbpath", member->db, "--port", number, "--set", "s1", NULL};
+    const char *const arguments[] = {"--init", "--dbpath", member->db,       "--port", number,
+                                     "--set",  "s1",       "--max-data-gib", "16",     NULL};
     assert_int_equal(wait_for(spawn(member, arguments)), 0);
 }
 

@@ -403,6 +403,36 @@ static void ownership_hides_documents_of_lost_ranges(void **state)
     world_close(&world);
 }
 
+static void cursor_keeps_the_ownership_it_was_opened_under(void **state)
+{
+    (void)state;
+    struct world world;
+    char command[160];
+    const int32_t whole[] = {INT32_MIN, INT32_MAX};
+    const int32_t part[] = {0, 50};
+    world_open(&world);
+    make_collection(&world);
+    insert_many(&world, 0, 100);
+    own(&world, 1, whole, 2);
+    bson_t *reply = run_versioned(&world, "{'find': 'c', 'batchSize': 10}", 1);
+    int64_t old_cursor = fixture_i64(reply, "cursor.id");
+    bson_destroy(reply);
+    own(&world, 2, part, 2);
+    reply = run_versioned(&world, "{'find': 'c', 'batchSize': 10}", 2);
+    int64_t new_cursor = fixture_i64(reply, "cursor.id");
+    bson_destroy(reply);
+    snprintf(command, sizeof command, "{'getMore': {'$numberLong': '%lld'}, 'collection': 'c'}", (long long)old_cursor);
+    reply = fixture_run(&world.fixture, command);
+    assert_int_equal(fixture_i64(reply, "cursor.nextBatch.89._id"), 99);
+    bson_destroy(reply);
+    snprintf(command, sizeof command, "{'getMore': {'$numberLong': '%lld'}, 'collection': 'c'}", (long long)new_cursor);
+    reply = fixture_run(&world.fixture, command);
+    assert_int_equal(fixture_i64(reply, "cursor.nextBatch.39._id"), 49);
+    assert_int_equal(fixture_i64(reply, "cursor.id"), 0);
+    bson_destroy(reply);
+    world_close(&world);
+}
+
 static void ownership_older_knowledge_changes_nothing(void **state)
 {
     (void)state;
@@ -548,6 +578,7 @@ int main(void)
         cmocka_unit_test(ownership_counts_documents_of_each_range),
         cmocka_unit_test(ownership_split_counts_exactly_under_writes),
         cmocka_unit_test(ownership_hides_documents_of_lost_ranges),
+        cmocka_unit_test(cursor_keeps_the_ownership_it_was_opened_under),
         cmocka_unit_test(ownership_older_knowledge_changes_nothing),
         cmocka_unit_test(prepare_blocks_writes_until_the_outcome_is_known),
         cmocka_unit_test(ownership_indexes_of_a_sharded_collection_are_guarded),
