@@ -5,7 +5,8 @@
 
     class Cursor {
         #db;
-        #batch = [];        // documents that came and were not handed out
+        #batch = [];        // the documents that came last
+        #at = 0;            // how many of them were handed out
         #id;                // the server's cursor; undefined before the command is sent, 0n when it is exhausted
         #collection;        // where getMore goes
         #batchSize;
@@ -30,6 +31,7 @@
             if (typeof cursor.ns === 'string')
                 this.#collection = cursor.ns.slice(cursor.ns.indexOf('.') + 1);
             this.#batch = batch;
+            this.#at = 0;
         }
 
         // True when there is a document in the batch.
@@ -40,14 +42,14 @@
                 const { cursor } = this.#db.runCommand(this._command());
                 this.#take(cursor, cursor.firstBatch);
             }
-            while (this.#batch.length === 0 && this.#id !== 0n) {
+            while (this.#at === this.#batch.length && this.#id !== 0n) {
                 const command = { getMore: new globalThis.Long(this.#id), collection: this.#collection };
                 if (this.#batchSize > 0)
                     command.batchSize = this.#batchSize;
                 const { cursor } = this.#db.runCommand(command);
                 this.#take(cursor, cursor.nextBatch);
             }
-            return this.#batch.length > 0;
+            return this.#at < this.#batch.length;
         }
 
         batchSize(count) {
@@ -61,7 +63,7 @@
         next() {
             if (!this.#fill())
                 return null;
-            const document = this.#batch.shift();
+            const document = this.#batch[this.#at++];
             return this.#transform === undefined ? document : this.#transform(document);
         }
         map(fn) {
@@ -90,9 +92,9 @@
                 this.next();
             return count;
         }
-        objsLeftInBatch() { return this.#batch.length; }
-        bufferedCount() { return this.#batch.length; }
-        isExhausted() { return this.#batch.length === 0 && this.#id === 0n; }
+        objsLeftInBatch() { return this.#batch.length - this.#at; }
+        bufferedCount() { return this.objsLeftInBatch(); }
+        isExhausted() { return this.objsLeftInBatch() === 0 && this.#id === 0n; }
         isClosed() { return this.#closed; }
         pretty() { return this; }
         close() {
@@ -100,6 +102,7 @@
                 this.#db.runCommand({ killCursors: this.#collection, cursors: [new globalThis.Long(this.#id)] });
             this.#closed = true;
             this.#batch = [];
+            this.#at = 0;
         }
 
         // The next page for the prompt; `it` shows the one after.
