@@ -277,6 +277,9 @@ static bool compile_operand(struct expr_compiler *c, struct expr *call, const st
         return op->compile(c, call, operand);
     if (op->arg_names != NULL && operand->type == BT_DOCUMENT)
         return compile_named(c, call, bval_doc(operand));
+    /* Of the operators with named arguments only $cond has a positional form. */
+    if (op->arg_names != NULL && strcmp(op->name, "$cond") != 0)
+        return err_set(c->err, ERR_FailedToParse, "%s only supports an object as its argument", op->name);
     if (operand->type != BT_ARRAY) {
         if (!check_count(c, op, 1))
             return false;

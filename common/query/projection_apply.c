@@ -68,7 +68,7 @@ static void write_slice(const struct projection_node *node, const struct belem *
     int64_t count = bdoc_count(bval_doc(&elem->val));
     int64_t skip = node->slice_skip;
     if (skip < 0)
-        skip = -skip < count ? count + skip : 0;
+        skip = skip > -count ? count + skip : 0;
     int64_t place = 0;
     uint32_t written = 0;
     struct biter iter;

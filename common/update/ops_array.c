@@ -171,7 +171,7 @@ static void insert_items(const struct push_options *push, struct items *items)
     if (push->has_position && push->position >= 0 && (uint64_t)push->position < items->count)
         at = (size_t)push->position;
     if (push->has_position && push->position < 0)
-        at = (uint64_t)-push->position < items->count ? items->count - (size_t)-push->position : 0;
+        at = 0 - (uint64_t)push->position < items->count ? items->count - (size_t)(0 - (uint64_t)push->position) : 0;
     memmove(items->vals + at + push->item_count, items->vals + at, (items->count - at) * sizeof *items->vals);
     if (push->item_count > 0)
         memcpy(items->vals + at, push->items, push->item_count * sizeof *items->vals);
@@ -192,8 +192,8 @@ static bool apply_push(struct applier *a, const struct update_op *op, const stru
     size_t to = items.count;
     if (push->has_slice && push->slice >= 0 && (uint64_t)push->slice < items.count)
         to = (size_t)push->slice;
-    if (push->has_slice && push->slice < 0 && (uint64_t)-push->slice < items.count)
-        from = items.count - (size_t)-push->slice;
+    if (push->has_slice && push->slice < 0 && 0 - (uint64_t)push->slice < items.count)
+        from = items.count - (size_t)(0 - (uint64_t)push->slice);
     set_items(a, &items, from, to, out);
     /* Counted as a change even when the array comes out as it was. */
     if (push->item_count > 0 || (push->has_sort && items.count > 0) || from > 0 || to < items.count)

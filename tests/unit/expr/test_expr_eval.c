@@ -132,6 +132,7 @@ static void expr_malformed_fails_with_code(void **state)
         {"{'$add': [1, 'x']}", 14},
         {"{'$size': 5}", 17124},
         {"{'a.b': 1}", 16412},
+        {"{'$dateToString': null}", 9},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

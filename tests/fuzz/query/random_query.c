@@ -1,0 +1,321 @@
+#include "tests/fuzz/query/random_query.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A name, and what usually stands behind it. */
+struct word {
+    const char *name;
+    char operand; /* v any value, d document, f filter, o operators, e expression, l list of values, F list of filters,
+                     E list of expressions, u update fields, p push, s sort, g group, a accumulator, n small number, S
+                     list of stages */
+};
+
+static const struct word field_words[] = {{"a", 'v'},   {"b", 'v'}, {"a.b", 'v'}, {"a.0", 'v'}, {"b.c.d", 'v'},
+                                          {"_id", 'v'}, {"c", 'v'}, {"", 'v'},    {"a.", 'v'},  {"$x", 'v'}};
+static const struct word filter_words[] = {{"a", 'o'},     {"b", 'v'},    {"a.b", 'o'},      {"a.1", 'o'},
+                                           {"c", 'o'},     {"$and", 'F'}, {"$or", 'F'},      {"$nor", 'F'},
+                                           {"$expr", 'e'}, {"_id", 'v'},  {"$comment", 'v'}, {"a.0.b", 'o'}};
+static const struct word operator_words[] = {
+    {"$eq", 'v'},        {"$ne", 'v'},         {"$gt", 'v'},           {"$gte", 'v'},  {"$lt", 'v'},
+    {"$lte", 'v'},       {"$in", 'l'},         {"$nin", 'l'},          {"$not", 'o'},  {"$all", 'l'},
+    {"$elemMatch", 'f'}, {"$elemMatch", 'o'},  {"$size", 'n'},         {"$type", 'n'}, {"$mod", 'l'},
+    {"$exists", 'v'},    {"$bitsAllSet", 'n'}, {"$bitsAnyClear", 'l'}, {"$regex", 'v'}};
+static const struct word expr_words[] = {
+    {"$add", 'E'},          {"$subtract", 'E'},      {"$multiply", 'E'},      {"$divide", 'E'},
+    {"$mod", 'E'},          {"$cond", 'E'},          {"$ifNull", 'E'},        {"$eq", 'E'},
+    {"$cmp", 'E'},          {"$and", 'E'},           {"$not", 'E'},           {"$concat", 'E'},
+    {"$size", 'e'},         {"$slice", 'E'},         {"$arrayElemAt", 'E'},   {"$concatArrays", 'E'},
+    {"$range", 'E'},        {"$substrCP", 'E'},      {"$substrBytes", 'E'},   {"$split", 'E'},
+    {"$mergeObjects", 'E'}, {"$objectToArray", 'e'}, {"$arrayToObject", 'e'}, {"$sum", 'E'},
+    {"$avg", 'e'},          {"$max", 'E'},           {"$setUnion", 'E'},      {"$setDifference", 'E'},
+    {"$toString", 'e'},     {"$toLong", 'e'},        {"$year", 'e'},          {"$literal", 'v'},
+    {"$pow", 'E'},          {"$round", 'E'},         {"$trunc", 'E'},         {"$indexOfCP", 'E'},
+    {"$trim", 'd'},         {"$zip", 'd'},           {"$filter", 'd'},        {"$map", 'd'},
+    {"$let", 'd'},          {"$type", 'e'},          {"$dateToString", 'd'},  {"$reverseArray", 'e'},
+    {"$in", 'E'},           {"$stdDevPop", 'E'},     {"$convert", 'd'},       {"x", 'e'}};
+static const struct word update_words[] = {
+    {"$set", 'u'},  {"$unset", 'u'},       {"$inc", 'u'},         {"$mul", 'u'},     {"$min", 'u'}, {"$max", 'u'},
+    {"$push", 'U'}, {"$addToSet", 'U'},    {"$pull", 'O'},        {"$pullAll", 'L'}, {"$pop", 'N'}, {"$rename", 'R'},
+    {"$bit", 'B'},  {"$setOnInsert", 'u'}, {"$currentDate", 'u'}, {"a", 'v'}};
+static const struct word path_words[] = {{"a", 'v'},   {"b", 'v'},     {"a.b", 'v'}, {"a.0", 'v'},
+                                         {"a.3", 'v'}, {"a.$[]", 'v'}, {"c.d", 'v'}, {"a.$[].b", 'v'},
+                                         {"a.$", 'v'}, {"_id", 'v'},   {"b.c", 'v'}, {"a.$[e]", 'v'}};
+static const struct word push_words[] = {
+    {"$each", 'l'}, {"$slice", 'n'}, {"$position", 'n'}, {"$sort", 's'}, {"$sort", 'n'}};
+static const struct word projection_words[] = {{"a", 'n'}, {"b", 'n'},   {"a.b", 'n'}, {"_id", 'n'}, {"c", 'e'},
+                                               {"a", 'X'}, {"b.c", 'n'}, {"d", 'd'},   {"a.$", 'n'}};
+static const struct word sort_words[] = {{"a", 'D'}, {"b", 'D'}, {"a.b", 'D'}, {"_id", 'D'}, {"b.0", 'D'}};
+static const struct word stage_words[] = {{"$match", 'f'},
+                                          {"$project", 'P'},
+                                          {"$addFields", 'x'},
+                                          {"$unset", 'v'},
+                                          {"$limit", 'n'},
+                                          {"$skip", 'n'},
+                                          {"$sort", 's'},
+                                          {"$count", 'v'},
+                                          {"$group", 'g'},
+                                          {"$unwind", 'v'},
+                                          {"$sortByCount", 'e'},
+                                          {"$replaceRoot", 'd'},
+                                          {"$replaceWith", 'e'},
+                                          {"$facet", 'T'},
+                                          {"$bucket", 'd'},
+                                          {"$bucketAuto", 'd'},
+                                          {"$redact", 'e'},
+                                          {"$_internalGroupMerge", 'g'},
+                                          {"$_internalGroupPartial", 'g'}};
+static const struct word group_words[] = {{"_id", 'e'}, {"_id", 'e'}, {"s", 'a'}, {"t", 'a'}};
+static const struct word accumulator_words[] = {
+    {"$sum", 'e'},  {"$avg", 'e'},  {"$min", 'e'},      {"$max", 'e'},       {"$first", 'e'},
+    {"$last", 'e'}, {"$push", 'e'}, {"$addToSet", 'e'}, {"$stdDevPop", 'e'}, {"$mergeObjects", 'e'}};
+
+#define WORDS(list)                                                                                                    \
+    {                                                                                                                  \
+        list, sizeof(list) / sizeof *(list)                                                                            \
+    }
+static const struct {
+    const struct word *words;
+    size_t count;
+} vocabulary[] = {
+    [RANDOM_DOCUMENT] = WORDS(field_words),     [RANDOM_FILTER] = WORDS(filter_words),
+    [RANDOM_OPERATORS] = WORDS(operator_words), [RANDOM_EXPRESSION] = WORDS(expr_words),
+    [RANDOM_UPDATE] = WORDS(update_words),      [RANDOM_UPDATE_FIELDS] = WORDS(path_words),
+    [RANDOM_PUSH] = WORDS(push_words),          [RANDOM_PROJECTION] = WORDS(projection_words),
+    [RANDOM_SORT] = WORDS(sort_words),          [RANDOM_STAGE] = WORDS(stage_words),
+    [RANDOM_GROUP] = WORDS(group_words),        [RANDOM_ACCUMULATOR] = WORDS(accumulator_words),
+};
+
+static void append_value(struct prng *prng, bson_t *to, const char *key, int depth);
+
+static void append_strings(struct prng *prng, bson_t *to, const char *key)
+{
+    static const char *const texts[] = {"",
+                                        "a",
+                                        "abc",
+                                        "$a",
+                                        "$a.b",
+                                        "$$ROOT",
+                                        "$b",
+                                        "date",
+                                        "12",
+                                        "1.5e3",
+                                        "\xc3\xa9t\xc3\xa9",
+                                        "b.c",
+                                        "$$CURRENT.a",
+                                        "2024-01-02T03:04:05Z",
+                                        "^a.*",
+                                        "$$this"};
+    /* The macro uses its arguments twice. */
+    const char *text = texts[prng_below(prng, sizeof texts / sizeof *texts)];
+    BSON_APPEND_UTF8(to, key, text);
+}
+
+static void append_number(struct prng *prng, bson_t *to, const char *key)
+{
+    static const double doubles[] = {0.0, -0.0, 1.5, 1e300, -1e18, 9.3e18, 0.1};
+    bson_decimal128_t dec;
+    switch (prng_below(prng, 6)) {
+    case 0:
+        BSON_APPEND_DOUBLE(to, key, doubles[prng_below(prng, sizeof doubles / sizeof *doubles)]);
+        break;
+    case 1:
+        BSON_APPEND_INT64(to, key, prng_below(prng, 2) == 0 ? INT64_MIN : INT64_MAX);
+        break;
+    case 2:
+        bson_decimal128_from_string(prng_below(prng, 2) == 0 ? "1.50" : "9.99E+6000", &dec);
+        BSON_APPEND_DECIMAL128(to, key, &dec);
+        break;
+    default:
+        BSON_APPEND_INT32(to, key, (int32_t)prng_below(prng, 12) - 3);
+        break;
+    }
+}
+
+static void append_other(struct prng *prng, bson_t *to, const char *key)
+{
+    switch (prng_below(prng, 8)) {
+    case 0:
+        BSON_APPEND_NULL(to, key);
+        break;
+    case 1:
+        BSON_APPEND_BOOL(to, key, prng_below(prng, 2) == 0);
+        break;
+    case 2:
+        BSON_APPEND_DATE_TIME(to, key, (int64_t)prng_next(prng) >> prng_below(prng, 40));
+        break;
+    case 3:
+        BSON_APPEND_REGEX(to, key, prng_below(prng, 3) == 0 ? "(" : "^a", "i");
+        break;
+    case 4:
+        BSON_APPEND_BINARY(to, key, BSON_SUBTYPE_BINARY, (const uint8_t *)"abc", (uint32_t)prng_below(prng, 4));
+        break;
+    case 5:
+        BSON_APPEND_UNDEFINED(to, key);
+        break;
+    case 6:
+        BSON_APPEND_MAXKEY(to, key);
+        break;
+    default:
+        BSON_APPEND_TIMESTAMP(to, key, 5, 6);
+        break;
+    }
+}
+
+static void append_values(struct prng *prng, bson_t *to, const char *key, int depth)
+{
+    bson_t array;
+    char name[16];
+    BSON_APPEND_ARRAY_BEGIN(to, key, &array);
+    for (int i = (int)prng_below(prng, 4); i > 0; i--) {
+        snprintf(name, sizeof name, "%u", bson_count_keys(&array));
+        append_value(prng, &array, name, depth - 1);
+    }
+    bson_append_array_end(to, &array);
+}
+
+static void append_value(struct prng *prng, bson_t *to, const char *key, int depth)
+{
+    uint64_t choice = prng_below(prng, depth > 0 ? 8 : 6);
+    if (choice < 3)
+        append_number(prng, to, key);
+    else if (choice < 5)
+        append_strings(prng, to, key);
+    else if (choice == 5)
+        append_other(prng, to, key);
+    else if (choice == 6)
+        append_values(prng, to, key, depth);
+    else
+        random_query_append(prng, to, key, RANDOM_DOCUMENT, depth - 1);
+}
+
+static void append_expression(struct prng *prng, bson_t *to, const char *key, int depth)
+{
+    if (depth <= 0 || prng_below(prng, 3) == 0)
+        append_value(prng, to, key, 1);
+    else
+        random_query_append(prng, to, key, RANDOM_EXPRESSION, depth);
+}
+
+static void append_expressions(struct prng *prng, bson_t *to, const char *key, int depth)
+{
+    bson_t array;
+    char name[16];
+    BSON_APPEND_ARRAY_BEGIN(to, key, &array);
+    for (int i = (int)prng_below(prng, 4); i > 0; i--) {
+        snprintf(name, sizeof name, "%u", bson_count_keys(&array));
+        append_expression(prng, &array, name, depth - 1);
+    }
+    bson_append_array_end(to, &array);
+}
+
+static void append_facets(struct prng *prng, bson_t *to, const char *key, int depth)
+{
+    bson_t doc;
+    BSON_APPEND_DOCUMENT_BEGIN(to, key, &doc);
+    random_query_append_list(prng, &doc, "x", RANDOM_STAGE, depth - 1);
+    bson_append_document_end(to, &doc);
+}
+
+/* {path: {kind}}, for operators whose fields have operands of their own. */
+static void append_below_paths(struct prng *prng, bson_t *to, const char *key, char operand, int depth)
+{
+    bson_t doc;
+    bson_t bits;
+    const char *path = path_words[prng_below(prng, sizeof path_words / sizeof *path_words)].name;
+    BSON_APPEND_DOCUMENT_BEGIN(to, key, &doc);
+    if (operand == 'U') {
+        random_query_append(prng, &doc, path, RANDOM_PUSH, depth - 1);
+    } else if (operand == 'O') {
+        random_query_append(prng, &doc, path, prng_below(prng, 2) == 0 ? RANDOM_OPERATORS : RANDOM_FILTER, depth - 1);
+    } else if (operand == 'L') {
+        append_values(prng, &doc, path, depth);
+    } else if (operand == 'N') {
+        append_number(prng, &doc, path);
+    } else if (operand == 'R') {
+        const char *target = path_words[prng_below(prng, sizeof path_words / sizeof *path_words)].name;
+        BSON_APPEND_UTF8(&doc, path, target);
+    } else {
+        BSON_APPEND_DOCUMENT_BEGIN(&doc, path, &bits);
+        append_number(prng, &bits, prng_below(prng, 2) == 0 ? "and" : "xor");
+        bson_append_document_end(&doc, &bits);
+    }
+    bson_append_document_end(to, &doc);
+}
+
+static void append_projection_operator(struct prng *prng, bson_t *to, const char *key, int depth)
+{
+    bson_t doc;
+    BSON_APPEND_DOCUMENT_BEGIN(to, key, &doc);
+    if (prng_below(prng, 2) == 0)
+        append_number(prng, &doc, "$slice");
+    else
+        random_query_append(prng, &doc, "$elemMatch", RANDOM_FILTER, depth - 1);
+    bson_append_document_end(to, &doc);
+}
+
+static void append_operand(struct prng *prng, bson_t *to, const struct word *word, int depth)
+{
+    static const struct {
+        char operand;
+        enum random_kind kind;
+    } documents[] = {{'d', RANDOM_DOCUMENT},      {'f', RANDOM_FILTER},      {'o', RANDOM_OPERATORS},
+                     {'u', RANDOM_UPDATE_FIELDS}, {'p', RANDOM_PUSH},        {'s', RANDOM_SORT},
+                     {'g', RANDOM_GROUP},         {'a', RANDOM_ACCUMULATOR}, {'P', RANDOM_PROJECTION},
+                     {'x', RANDOM_PROJECTION}};
+    for (size_t i = 0; i < sizeof documents / sizeof *documents; i++) {
+        if (documents[i].operand == word->operand) {
+            random_query_append(prng, to, word->name, documents[i].kind, depth - 1);
+            return;
+        }
+    }
+    if (word->operand == 'e')
+        append_expression(prng, to, word->name, depth - 1);
+    else if (word->operand == 'E')
+        append_expressions(prng, to, word->name, depth - 1);
+    else if (word->operand == 'l')
+        append_values(prng, to, word->name, depth);
+    else if (word->operand == 'F')
+        random_query_append_list(prng, to, word->name, RANDOM_FILTER, depth - 1);
+    else if (word->operand == 'T')
+        append_facets(prng, to, word->name, depth);
+    else if (word->operand == 'n')
+        append_number(prng, to, word->name);
+    else if (word->operand == 'D')
+        BSON_APPEND_INT32(to, word->name, prng_below(prng, 2) == 0 ? 1 : -1);
+    else if (word->operand == 'X')
+        append_projection_operator(prng, to, word->name, depth);
+    else if (strchr("UOLNRB", word->operand) != NULL)
+        append_below_paths(prng, to, word->name, word->operand, depth);
+    else
+        append_value(prng, to, word->name, depth);
+}
+
+void random_query_append(struct prng *prng, bson_t *to, const char *key, enum random_kind kind, int depth)
+{
+    bson_t doc;
+    bool single = kind == RANDOM_EXPRESSION || kind == RANDOM_STAGE || kind == RANDOM_ACCUMULATOR;
+    int fields = single ? 1 : (int)prng_below(prng, 4);
+    BSON_APPEND_DOCUMENT_BEGIN(to, key, &doc);
+    for (; fields > 0; fields--) {
+        const struct word *word = &vocabulary[kind].words[prng_below(prng, vocabulary[kind].count)];
+        /* Now and then something that doesn't belong there. */
+        if (depth <= 0 || prng_below(prng, 12) == 0)
+            append_value(prng, &doc, word->name, depth);
+        else
+            append_operand(prng, &doc, word, depth);
+    }
+    bson_append_document_end(to, &doc);
+}
+
+void random_query_append_list(struct prng *prng, bson_t *to, const char *key, enum random_kind kind, int depth)
+{
+    bson_t array;
+    char name[16];
+    BSON_APPEND_ARRAY_BEGIN(to, key, &array);
+    for (int i = (int)prng_below(prng, 4); i > 0; i--) {
+        snprintf(name, sizeof name, "%u", bson_count_keys(&array));
+        random_query_append(prng, &array, name, kind, depth);
+    }
+    bson_append_array_end(to, &array);
+}

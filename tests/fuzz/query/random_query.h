@@ -1,0 +1,29 @@
+/* Random filters, updates, projections, sorts and pipelines: half of them make sense, the rest has operands of the
+ * wrong type, in the wrong place, nested at random. Equal seeds, equal documents. */
+#ifndef SHERD_TESTS_FUZZ_QUERY_RANDOM_QUERY_H
+#define SHERD_TESTS_FUZZ_QUERY_RANDOM_QUERY_H
+
+#include "base/random.h"
+#include "bson/value.h"
+
+enum random_kind {
+    RANDOM_DOCUMENT,
+    RANDOM_FILTER,
+    RANDOM_OPERATORS, /* {$gt: ..., $in: ...} */
+    RANDOM_EXPRESSION,
+    RANDOM_UPDATE,
+    RANDOM_UPDATE_FIELDS, /* below $set and the like */
+    RANDOM_PUSH,
+    RANDOM_PROJECTION,
+    RANDOM_SORT,
+    RANDOM_STAGE,
+    RANDOM_GROUP,
+    RANDOM_ACCUMULATOR,
+};
+
+/* Appends a document of the kind as the field `key` of `to`. */
+void random_query_append(struct prng *prng, bson_t *to, const char *key, enum random_kind kind, int depth);
+/* An array of such documents. */
+void random_query_append_list(struct prng *prng, bson_t *to, const char *key, enum random_kind kind, int depth);
+
+#endif
