@@ -128,16 +128,19 @@ enum command_status count_run(struct command_ctx *ctx, struct err *err)
 /* ---- distinct ---- */
 
 struct distinct {
-    bool last_is_index; /* the path ends in a position: an array that stands there gives its elements */
-    struct map seen;    /* encoded values */
+    struct map seen; /* encoded values */
     bson_t values;
     struct buf key;
     uint32_t count;
     bool too_large;
 };
 
-static bool add_value(struct distinct *distinct, const struct bval *val)
+static bool add_value(void *arg, const struct path_hit *hit)
 {
+    struct distinct *distinct = arg;
+    const struct bval *val = &hit->val;
+    if (val->type == BT_EOO)
+        return true;
     buf_clear(&distinct->key);
     keyenc_append(&distinct->key, val, false);
     if (map_get(&distinct->seen, distinct->key.data, distinct->key.len) != NULL)
@@ -153,28 +156,10 @@ static bool add_value(struct distinct *distinct, const struct bval *val)
     return true;
 }
 
-static bool add_hit(void *arg, const struct path_hit *hit)
-{
-    struct distinct *distinct = arg;
-    struct biter iter;
-    struct belem elem;
-    if (hit->val.type == BT_EOO)
-        return true;
-    if (hit->val.type != BT_ARRAY || !distinct->last_is_index)
-        return add_value(distinct, &hit->val);
-    biter_init(&iter, bval_doc(&hit->val));
-    while (biter_next(&iter, &elem)) {
-        if (!add_value(distinct, &elem.val))
-            return false;
-    }
-    return true;
-}
-
 static bool collect_values(struct simple_read *simple, struct command_ctx *ctx, const struct path *path,
                            struct distinct *distinct, struct err *err)
 {
     bool found = true;
-    distinct->last_is_index = path->count > 1 && path->parts[path->count - 1].index >= 0;
     if (!read_txn_open(&simple->read, document_engine_of(ctx), simple->ns.full, simple->version, err) ||
         !simple_open(simple, ctx, true, err))
         return false;
@@ -182,7 +167,7 @@ static bool collect_values(struct simple_read *simple, struct command_ctx *ctx, 
         if (!scan_next(&simple->scan, &found, err))
             return false;
         if (found)
-            path_each(path, simple->scan.doc, PATH_LEAF_ELEMENTS, add_hit, distinct);
+            path_each(path, simple->scan.doc, PATH_LEAF_ELEMENTS, add_value, distinct);
         if (distinct->too_large)
             return err_set(err, 17217, "distinct too big, 16mb cap");
     }

@@ -42,6 +42,8 @@ static void distinct_expands_arrays_and_joins_equal_numbers(void **state)
     fixture_expect(&fixture, "{'distinct': 'c', 'key': 'a', 'query': {'_id': {'$gt': 1}}}", "{'values': [1, 2]}");
     fixture_expect(&fixture, "{'insert': 'c', 'documents': [{'_id': 9, 'a': {'$numberDouble': '1.0'}}]}", "{'n': 1}");
     fixture_expect(&fixture, "{'distinct': 'c', 'key': 'a', 'query': {'_id': {'$gt': 3}}}", "{'values': [1]}");
+    fixture_expect(&fixture, "{'insert': 'c', 'documents': [{'_id': 10, 'd': [[1, [2]], 3]}]}", "{'n': 1}");
+    fixture_expect(&fixture, "{'distinct': 'c', 'key': 'd.0'}", "{'values': [1, [2]]}");
     fixture_expect(&fixture, "{'distinct': 'missing', 'key': 'a'}", "{'values': []}");
     fixture_expect_error(&fixture, "{'distinct': 'c'}", 40414);
     fixture_close(&fixture);
