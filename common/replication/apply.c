@@ -13,10 +13,9 @@
 
 struct apply_item *apply_item_new(uint64_t index, const uint8_t *data, size_t len)
 {
-    struct apply_item *item = mem_alloc(sizeof *item + len);
-    item->index = index;
-    item->has_data = data != NULL;
-    item->len = len;
+    /* Not mem_alloc: the bytes need no zeros before they are copied over. */
+    struct apply_item *item = mem_realloc(NULL, sizeof *item + len);
+    *item = (struct apply_item){.index = index, .has_data = data != NULL, .len = len};
     if (data != NULL)
         memcpy(item->data, data, len);
     return item;

@@ -28,7 +28,7 @@ enum {
     ENTRY_HEADER_BYTES = 32,
     ENTRY_FRAGMENT_HEADER_BYTES = 16,
     ENTRY_FRAGMENT_BYTES = 1 << 20, /* a command up to this size is logged in one piece */
-    ENTRY_COMMANDS_MAX = 65535,
+    ENTRY_PADDING_MAX = 7,
 };
 
 enum entry_kind {

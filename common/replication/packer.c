@@ -70,16 +70,25 @@ static size_t fragment_bytes(const struct packer *packer)
     return packer->fragment_bytes == 0 ? ENTRY_FRAGMENT_BYTES : packer->fragment_bytes;
 }
 
+/* The commands that the next entry takes, when the first isn't cut. */
+static size_t next_commands(const struct packer *packer, size_t *bytes)
+{
+    size_t count = 0;
+    *bytes = 0;
+    for (const struct proposal *p = packer->pending.head; p != NULL; p = p->next) {
+        if (count > 0 &&
+            (*bytes + p->len > PACKER_ENTRY_BYTES || p->len > fragment_bytes(packer) || count == PACKER_ENTRY_COMMANDS))
+            break;
+        *bytes += p->len;
+        count++;
+    }
+    return count;
+}
+
 size_t packer_next_bytes(const struct packer *packer)
 {
-    size_t bytes = 0, commands = 0;
-    for (const struct proposal *p = packer->pending.head; p != NULL; p = p->next) {
-        if (commands > 0 && (bytes + p->len > PACKER_ENTRY_BYTES || p->len > fragment_bytes(packer) ||
-                             commands == PACKER_ENTRY_COMMANDS))
-            break;
-        bytes += p->len;
-        commands++;
-    }
+    size_t bytes;
+    (void)next_commands(packer, &bytes);
     return bytes < fragment_bytes(packer) ? bytes : fragment_bytes(packer);
 }
 
@@ -87,6 +96,7 @@ static void next_fragment(struct packer *packer, uint64_t term, struct buf *out,
 {
     struct proposal *head = packer->pending.head;
     uint32_t count = (uint32_t)((head->len + fragment_bytes(packer) - 1) / fragment_bytes(packer));
+    buf_reserve(out, ENTRY_HEADER_BYTES + ENTRY_FRAGMENT_HEADER_BYTES + fragment_bytes(packer) + ENTRY_PADDING_MAX);
     entry_begin(out, ENTRY_FRAGMENT, term, packer->origin, ++packer->sequence);
     entry_add_fragment(out, head->command, head->len, packer->fragments_sent, count);
     entry_finish(out, 1);
@@ -104,21 +114,15 @@ void packer_next(struct packer *packer, uint64_t term, struct buf *out, struct p
         next_fragment(packer, term, out, logged);
         return;
     }
-    uint16_t count = 0;
-    size_t bytes = 0;
+    size_t bytes, count = next_commands(packer, &bytes);
+    buf_reserve(out, ENTRY_HEADER_BYTES + bytes + count * sizeof(uint32_t) + ENTRY_PADDING_MAX);
     entry_begin(out, ENTRY_COMMANDS, term, packer->origin, ++packer->sequence);
-    buf_reserve(out, packer_next_bytes(packer) + PACKER_ENTRY_COMMANDS * sizeof(uint32_t));
-    while (packer->pending.head != NULL && count < PACKER_ENTRY_COMMANDS) {
-        size_t len = packer->pending.head->len;
-        if (count > 0 && (bytes + len > PACKER_ENTRY_BYTES || len > fragment_bytes(packer)))
-            break;
+    for (size_t i = 0; i < count; i++) {
         struct proposal *proposal = proposal_list_pop(&packer->pending);
-        entry_add_command(out, proposal->command, len);
+        entry_add_command(out, proposal->command, proposal->len);
         proposal_list_push(logged, proposal);
-        bytes += len;
-        count++;
     }
-    entry_finish(out, count);
+    entry_finish(out, (uint16_t)count);
 }
 
 void packer_undo(struct packer *packer, const struct packer *before, struct proposal_list *logged)

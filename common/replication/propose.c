@@ -7,8 +7,6 @@
 #include "replication/entry.h"
 #include "replication/internal.h"
 
-#include <string.h>
-
 enum {
     NOSPACE_PATIENCE_MS = 2000,
 };
@@ -164,14 +162,12 @@ static bool submit_next(struct replica *replica)
     inflight->request.data = inflight;
     inflight->sequence = replica->packer.sequence;
     inflight->bytes = bytes.len;
-    /* The library frees it with its own allocator. */
-    struct raft_buffer buffer = {.base = raft_malloc(bytes.len), .len = bytes.len};
-    CHECK(buffer.base != NULL);
-    memcpy(buffer.base, bytes.data, bytes.len);
-    buf_deinit(&bytes);
+    /* The library's allocator is the C library's, as ours: it frees these bytes. */
+    struct raft_buffer buffer = {.len = bytes.len};
+    buffer.base = buf_take(&bytes, &buffer.len);
     int rv = raft_apply(&replica->raft, &inflight->request, &buffer, 1, on_applied);
     if (rv != 0) {
-        raft_free(buffer.base);
+        mem_free(buffer.base);
         packer_undo(&replica->packer, &before, &inflight->proposals);
         mem_free(inflight);
         submit_failed(replica, rv);
