@@ -146,21 +146,34 @@ static void put_decimal(struct number *number, const struct decnum *decimal)
     number->len += 17;
 }
 
-static void append_i64(struct buf *to, int64_t value)
+/* The fast paths write straight into the buffer; `flip` is all ones for a negative number. */
+static uint32_t write_whole(uint8_t *out, uint64_t whole, bool fraction_follows, uint64_t flip)
 {
-    if (value == 0) {
-        buf_append_u8(to, TAG_ZERO);
-        return;
-    }
-    struct number number;
-    if (value == INT64_MIN)
-        put_double_bits(&number, TAG_LARGE, 0x1p63, false);
-    else
-        put_whole(&number, (uint64_t)(value < 0 ? -value : value), false);
-    finish_number(to, &number, value < 0);
+    uint64_t shifted = whole << 1 | fraction_follows;
+    uint32_t bytes = (uint32_t)(71 - __builtin_clzll(shifted)) / 8;
+    uint8_t tag = (uint8_t)(TAG_WHOLE + bytes);
+    out[0] = flip != 0 ? (uint8_t)(TAG_NEGATIVE - tag) : tag;
+    store_be64(out + 1, shifted << (64 - 8 * bytes) ^ flip);
+    return 1 + bytes;
 }
 
-static void append_f64(struct buf *to, double value)
+static void append_i64(struct buf *to, int64_t value)
+{
+    uint8_t *out = buf_reserve(to, 9);
+    if (value == 0) {
+        *out = TAG_ZERO;
+        to->len++;
+    } else if (value == INT64_MIN) {
+        struct number number;
+        put_double_bits(&number, TAG_LARGE, 0x1p63, false);
+        finish_number(to, &number, true);
+    } else {
+        to->len += write_whole(out, (uint64_t)(value < 0 ? -value : value), false, (uint64_t)(value >> 63));
+    }
+}
+
+/* Not a number, infinite, below 1, or 2^63 and above. */
+static void append_f64_at_the_ends(struct buf *to, double value)
 {
     struct number number;
     double magnitude = fabs(value);
@@ -175,18 +188,29 @@ static void append_f64(struct buf *to, double value)
     if (isinf(value)) {
         number.bytes[0] = TAG_INFINITY;
         number.len = 1;
-    } else if (magnitude < 1) {
-        put_double_bits(&number, TAG_SMALL, magnitude, false);
-    } else if (magnitude >= 0x1p63) {
-        put_double_bits(&number, TAG_LARGE, magnitude, false);
     } else {
-        uint64_t whole = (uint64_t)magnitude;
-        double fraction = magnitude - (double)whole;
-        put_whole(&number, whole, fraction != 0);
-        if (fraction != 0)
-            put_fraction(&number, (uint64_t)(fraction * 0x1p52), false);
+        put_double_bits(&number, magnitude < 1 ? TAG_SMALL : TAG_LARGE, magnitude, false);
     }
     finish_number(to, &number, value < 0);
+}
+
+static void append_f64(struct buf *to, double value)
+{
+    double magnitude = fabs(value);
+    if (!(magnitude >= 1 && magnitude < 0x1p63)) {
+        append_f64_at_the_ends(to, value);
+        return;
+    }
+    uint8_t *out = buf_reserve(to, 9 + 8);
+    uint64_t flip = value < 0 ? UINT64_MAX : 0;
+    uint64_t whole = (uint64_t)magnitude;
+    double fraction = magnitude - (double)whole;
+    uint32_t len = write_whole(out, whole, fraction != 0, flip);
+    if (fraction != 0) { /* 7 bytes: 52 bits and four zeros */
+        store_be64(out + len, (uint64_t)(fraction * 0x1p52) << 12 ^ flip);
+        len += 7;
+    }
+    to->len += len;
 }
 
 /* First 52 bits of numerator / denominator, which is below 1. *more: the quotient has further bits. */
@@ -271,10 +295,11 @@ static void append_decimal(struct buf *to, const struct bval *val)
 /* --- strings, documents --------------------------------------------------------------------------------------------
  */
 
-/* The bytes with 0 and 1 escaped, and the end. Eight bytes at a time while none of them is 0 or 1. */
-static void append_string(struct buf *to, const char *text, size_t len)
+/* The bytes with 0 and 1 escaped, and the end; `out` has room for 2 * len + 1. Eight bytes at a time while none of them
+ * is 0 or
+ * 1. Returns the place behind. */
+static uint8_t *write_string(uint8_t *out, const char *text, size_t len)
 {
-    uint8_t *out = buf_reserve(to, 2 * len + 1);
     const uint8_t *from = (const uint8_t *)text;
     const uint8_t *end = from + len;
     while (end - from >= 8) {
@@ -295,7 +320,13 @@ static void append_string(struct buf *to, const char *text, size_t len)
         }
     }
     *out++ = 0;
-    to->len = (size_t)(out - to->data);
+    return out;
+}
+
+static void append_string(struct buf *to, const char *text, size_t len)
+{
+    uint8_t *out = buf_reserve(to, 2 * len + 1);
+    to->len += (size_t)(write_string(out, text, len) - out);
 }
 
 static void append_fields(struct buf *to, struct bdoc doc)
@@ -364,9 +395,6 @@ static void append_payload(struct buf *to, const struct bval *val)
         buf_append_be32(to, load_le32(val->data));
         buf_append(to, val->data + 4, val->len - 4);
         break;
-    case BCLASS_OBJECT_ID:
-        buf_append(to, val->data, 12);
-        break;
     case BCLASS_BOOL:
         buf_append_u8(to, bval_bool(val));
         break;
@@ -406,6 +434,21 @@ static void append_value(struct buf *to, const struct bval *val)
     case BT_DECIMAL128:
         append_decimal(to, val);
         break;
+    case BT_STRING: {
+        uint32_t len;
+        const char *text = bval_str(val, &len);
+        uint8_t *out = buf_reserve(to, 2 + 2 * (size_t)len);
+        out[0] = TAG_STRING;
+        to->len += (size_t)(write_string(out + 1, text, len) - out);
+        break;
+    }
+    case BT_OBJECT_ID: {
+        uint8_t *out = buf_reserve(to, 13);
+        out[0] = TAG_OBJECT_ID;
+        memcpy(out + 1, val->data, 12);
+        to->len += 13;
+        break;
+    }
     default:
         buf_append_u8(to, tag_of(val->type));
         append_payload(to, val);
