@@ -434,6 +434,8 @@ static bool step_next(struct write_op *op, struct err *err)
     bool refused;
     bool answered;
     err->code = ERR_OK;
+    if (op->iter.batch == NULL) /* findAndModify: its one statement was given to write_op_start_one */
+        return false;
     op->entry_first = op->next;
     if (!answer_missing_id(op, &answered, err))
         return false;
