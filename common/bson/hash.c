@@ -6,6 +6,7 @@
 
 #include <openssl/evp.h>
 
+#include <stdatomic.h>
 #include <string.h>
 
 static void add(EVP_MD_CTX *md, const void *data, size_t len)
@@ -67,11 +68,27 @@ static void add_value(EVP_MD_CTX *md, const char *name, uint32_t name_size, cons
     }
 }
 
+/* libcrypto looks an algorithm up by name on each use of EVP_md5(), which costs more than hashing a key: it is fetched
+ * once and never freed. */
+static const EVP_MD *md5(void)
+{
+    static _Atomic(EVP_MD *) fetched;
+    EVP_MD *md = atomic_load(&fetched);
+    if (md != NULL)
+        return md;
+    EVP_MD *mine = EVP_MD_fetch(NULL, "MD5", NULL);
+    CHECK(mine != NULL);
+    if (atomic_compare_exchange_strong(&fetched, &md, mine))
+        return mine;
+    EVP_MD_free(mine); /* another thread was first */
+    return md;
+}
+
 int64_t bval_hash_seeded(const struct bval *val, int32_t seed)
 {
     EVP_MD_CTX *md = EVP_MD_CTX_new();
     unsigned char digest[EVP_MAX_MD_SIZE];
-    CHECK(md != NULL && EVP_DigestInit_ex(md, EVP_md5(), NULL) == 1);
+    CHECK(md != NULL && EVP_DigestInit_ex2(md, md5(), NULL) == 1);
     add(md, &seed, sizeof seed);
     add_value(md, NULL, 0, val);
     CHECK(EVP_DigestFinal_ex(md, digest, NULL) == 1);
