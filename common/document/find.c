@@ -20,53 +20,122 @@ struct find_request {
     bool sort_keys; /* $sherdSortKeys: the router merges and wants them */
 };
 
-static bool refuse_unsupported(struct bdoc body, struct err *err)
+/* The command's fields; the options that are looked for only when they are given come first. */
+enum find_field {
+    FIND_COMMAND,
+    FIND_FILTER,
+    FIND_SORT,
+    FIND_PROJECTION,
+    FIND_HINT,
+    FIND_LET,
+    FIND_SKIP,
+    FIND_LIMIT,
+    FIND_BATCH_SIZE,
+    FIND_SINGLE_BATCH,
+    FIND_NO_TIMEOUT,
+    FIND_SORT_KEYS,
+    FIND_VERSION,
+    FIND_COLLATION,
+    FIND_UNSUPPORTED, /* and up to the next */
+    FIND_IGNORED = FIND_UNSUPPORTED + 6,
+};
+
+static const char *const find_fields[] = {"find",
+                                          "filter",
+                                          "sort",
+                                          "projection",
+                                          "hint",
+                                          "let",
+                                          "skip",
+                                          "limit",
+                                          "batchSize",
+                                          "singleBatch",
+                                          "noCursorTimeout",
+                                          "$sherdSortKeys",
+                                          "$sherdVersion",
+                                          "collation",
+                                          "min",
+                                          "max",
+                                          "returnKey",
+                                          "showRecordId",
+                                          "tailable",
+                                          "awaitData",
+                                          "comment",
+                                          "allowDiskUse",
+                                          "allowPartialResults",
+                                          "oplogReplay",
+                                          "term",
+                                          "includeQueryStatsMetrics",
+                                          NULL};
+
+#define FIND_BIT(field) (UINT64_C(1) << (field))
+
+/* Options that change the answer are refused unless they are off. */
+static bool refuse_unsupported(struct bdoc body, uint64_t present, struct err *err)
 {
-    static const char *const unsupported[] = {"min", "max", "returnKey", "showRecordId", "tailable", "awaitData"};
-    for (size_t i = 0; i < sizeof unsupported / sizeof unsupported[0]; i++) {
+    for (int i = FIND_UNSUPPORTED; i < FIND_IGNORED; i++) {
         struct bval val;
-        if (!bdoc_find(body, unsupported[i], &val))
+        if (!(present & FIND_BIT(i)) || !bdoc_find(body, find_fields[i], &val))
             continue;
         bool harmless = val.type == BT_DOCUMENT ? bdoc_is_empty(bval_doc(&val)) : !bval_truthy(&val);
         if (!harmless)
-            return err_set(err, ERR_NotImplemented, "find doesn't support the option '%s'", unsupported[i]);
+            return err_set(err, ERR_NotImplemented, "find doesn't support the option '%s'", find_fields[i]);
     }
-    return request_check_collation(body, err);
+    return !(present & FIND_BIT(FIND_COLLATION)) || request_check_collation(body, err);
 }
 
-static bool parse_numbers(struct bdoc body, struct find_request *out, struct err *err)
+static bool parse_docs(struct bdoc body, uint64_t present, struct find_request *out, struct err *err)
 {
-    out->batch_size = -1;
-    return field_get_i64_in(body, "skip", 0, INT64_MAX, &out->skip, err) &&
-           field_get_i64_in(body, "limit", 0, INT64_MAX, &out->limit, err) &&
-           field_get_i64_in(body, "batchSize", 0, INT64_MAX, &out->batch_size, err) &&
-           field_get_bool(body, "singleBatch", &out->single_batch, err) &&
-           field_get_bool(body, "noCursorTimeout", &out->no_timeout, err) &&
-           field_get_bool(body, "$sherdSortKeys", &out->sort_keys, err);
+    const struct {
+        enum find_field field;
+        struct bdoc *out;
+    } docs[] = {{FIND_FILTER, &out->filter},
+                {FIND_SORT, &out->sort},
+                {FIND_PROJECTION, &out->projection},
+                {FIND_LET, &out->let},
+                {FIND_VERSION, &out->version}};
+    for (size_t i = 0; i < sizeof docs / sizeof docs[0]; i++) {
+        if ((present & FIND_BIT(docs[i].field)) && !field_get_doc(body, find_fields[docs[i].field], docs[i].out, err))
+            return false;
+    }
+    return true;
+}
+
+static bool parse_numbers(struct bdoc body, uint64_t present, struct find_request *out, struct err *err)
+{
+    const struct {
+        enum find_field field;
+        int64_t *out;
+    } numbers[] = {{FIND_SKIP, &out->skip}, {FIND_LIMIT, &out->limit}, {FIND_BATCH_SIZE, &out->batch_size}};
+    const struct {
+        enum find_field field;
+        bool *out;
+    } flags[] = {{FIND_SINGLE_BATCH, &out->single_batch},
+                 {FIND_NO_TIMEOUT, &out->no_timeout},
+                 {FIND_SORT_KEYS, &out->sort_keys}};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        if ((present & FIND_BIT(numbers[i].field)) &&
+            !field_get_i64_in(body, find_fields[numbers[i].field], 0, INT64_MAX, numbers[i].out, err))
+            return false;
+    }
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+        if ((present & FIND_BIT(flags[i].field)) &&
+            !field_get_bool(body, find_fields[flags[i].field], flags[i].out, err))
+            return false;
+    }
+    return true;
 }
 
 static bool parse(struct command_ctx *ctx, struct find_request *out, struct err *err)
 {
-    static const char *const known[] = {"find",        "filter",
-                                        "sort",        "projection",
-                                        "hint",        "skip",
-                                        "limit",       "batchSize",
-                                        "singleBatch", "comment",
-                                        "max",         "min",
-                                        "returnKey",   "showRecordId",
-                                        "tailable",    "oplogReplay",
-                                        "awaitData",   "noCursorTimeout",
-                                        "collation",   "allowDiskUse",
-                                        "let",         "allowPartialResults",
-                                        "term",        "includeQueryStatsMetrics",
-                                        NULL};
-    *out = (struct find_request){.filter = bdoc_empty()};
-    bdoc_find(ctx->body, "hint", &out->hint);
-    return command_ns(ctx, &out->ns, err) && fields_check_known(ctx->body, "find", known, err) &&
-           field_get_doc(ctx->body, "filter", &out->filter, err) && field_get_doc(ctx->body, "sort", &out->sort, err) &&
-           field_get_doc(ctx->body, "projection", &out->projection, err) &&
-           field_get_doc(ctx->body, "let", &out->let, err) && request_version(ctx, &out->version, err) &&
-           parse_numbers(ctx->body, out, err) && refuse_unsupported(ctx->body, err);
+    uint64_t present;
+    *out = (struct find_request){.filter = bdoc_empty(), .batch_size = -1};
+    if (!command_ns(ctx, &out->ns, err) || !request_fields(ctx->body, find_fields, &present, err))
+        return false;
+    if (present & FIND_BIT(FIND_HINT))
+        bdoc_find(ctx->body, "hint", &out->hint);
+    return parse_docs(ctx->body, present, out, err) && parse_numbers(ctx->body, present, out, err) &&
+           refuse_unsupported(ctx->body, present, err);
 }
 
 static bool compile(struct document_cursor *cursor, const struct find_request *request, struct err *err)

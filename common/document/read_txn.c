@@ -44,6 +44,32 @@ bool request_version(const struct command_ctx *ctx, struct bdoc *out, struct err
     return field_get_doc(ctx->body, "$sherdVersion", out, err);
 }
 
+static int index_of(const char *const *known, const char *name)
+{
+    for (int i = 0; known[i] != NULL; i++) {
+        if (known[i][0] == name[0] && strcmp(known[i], name) == 0)
+            return i;
+    }
+    return -1;
+}
+
+bool request_fields(struct bdoc body, const char *const *known, uint64_t *present, struct err *err)
+{
+    struct biter iter;
+    struct belem elem;
+    *present = 0;
+    biter_init(&iter, body);
+    while (biter_next(&iter, &elem)) {
+        int index = index_of(known, elem.key);
+        if (index >= 0)
+            *present |= UINT64_C(1) << index;
+        else if (!field_is_generic(elem.key))
+            return err_set(err, COMMAND_ERR_FIELD_UNKNOWN, "BSON field '%s.%s' is an unknown field.", known[0],
+                           elem.key);
+    }
+    return true;
+}
+
 bool request_check_collation(struct bdoc doc, struct err *err)
 {
     struct bdoc collation = {0};

@@ -27,6 +27,9 @@ const struct document_view *read_txn_filter_view(const struct read_txn *read);
 
 /* The $sherdVersion document of a request; no data when there is none. ERR_TypeMismatch. */
 bool request_version(const struct command_ctx *ctx, struct bdoc *out, struct err *err) ERR_WARN_UNUSED;
+/* One pass over a command's fields: bit i of *present is set when known[i] (ended by NULL, at most 64) is there.
+ * Refuses others as fields_check_known does. Spares a hot command the look-ups of options that are not given. */
+bool request_fields(struct bdoc body, const char *const *known, uint64_t *present, struct err *err) ERR_WARN_UNUSED;
 /* Refuses what reads and writes don't support yet: a collation other than {locale: "simple"} (238). */
 bool request_check_collation(struct bdoc doc, struct err *err) ERR_WARN_UNUSED;
 
