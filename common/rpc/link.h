@@ -48,9 +48,6 @@ bool link_queue_all(struct link *link, struct outq *from, uint64_t *position);
  * nothing: what is queued there leaves in one write when the frames at hand are through. */
 void link_flush(struct link *link);
 /* Whether the write that holds the byte at `position` has begun. */
-/* The same for a link with many requests under way: lets threads that are about to queue something go first, so that
- * more leaves in one write. */
-void link_flush_busy(struct link *link);
 bool link_was_sent(struct link *link, uint64_t position);
 
 /* Whether this thread is inside on_frame of the link. */

@@ -23,7 +23,7 @@ struct link {
     bool closed;         /* nothing is submitted any more */
     bool paused;         /* link_pause: no new read */
     bool reading;        /* a read is submitted, or its bytes are being delivered */
-    bool writing;        /* some thread writes or will do so at once, or the slow aio does */
+    bool writing;        /* some thread or the slow aio writes */
     struct outq queue;   /* to be written */
     uint64_t queued_end; /* stream position after the last queued byte */
     uint64_t submitted;  /* stream position up to which writes have begun */

@@ -3,8 +3,6 @@
 #include "base/clock.h"
 #include "rpc/link_impl.h"
 
-#include <sched.h>
-
 static void count_queued_locked(struct link *link, size_t before, uint64_t *position)
 {
     *position = link->queued_end;
@@ -124,33 +122,18 @@ static void write_all_locked(struct link *link)
     }
 }
 
-static void flush(struct link *link, bool others_first)
+void link_flush(struct link *link)
 {
     if (link_delivering == link)
         return;
     link_ref(link); /* write_all gives the mutex up; the owner may let go meanwhile */
     pthread_mutex_lock(&link->mutex);
     if (!link->writing && !link->closed && link->queue.bytes > 0) {
-        link->writing = true; /* from here nobody else begins: they only queue */
-        if (others_first) {
-            pthread_mutex_unlock(&link->mutex);
-            sched_yield();
-            pthread_mutex_lock(&link->mutex);
-        }
+        link->writing = true;
         write_all_locked(link);
     }
     pthread_mutex_unlock(&link->mutex);
     link_unref(link);
-}
-
-void link_flush(struct link *link)
-{
-    flush(link, false);
-}
-
-void link_flush_busy(struct link *link)
-{
-    flush(link, true);
 }
 
 /* The slow write ended: go on with quick ones. Runs on nng's thread. */

@@ -10,8 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { BUSY_CALLS = 8 }; /* under way: from here a shared write is worth a short wait */
-
 static const struct state_table peer_states = {
     .machine = "rpc peer",
     .count = 4,
@@ -322,17 +320,13 @@ bool peer_start_call(struct rpc_peer *peer, struct rpc_call *call, const struct 
         calls_add_locked(peer, call); /* before the flush: the reply may be here at once */
     if (is_first && peer->busy_ms + RPC_PING_AFTER_MS < poke_ms)
         poke_ms = peer->busy_ms + RPC_PING_AFTER_MS;
-    bool busy = peer->call_count >= BUSY_CALLS;
     pthread_mutex_unlock(&peer->mutex);
     if (over) {
         call->outcome = RPC_REPLY;
         call_complete(call);
     }
     if (link != NULL) {
-        if (busy)
-            link_flush_busy(link);
-        else
-            link_flush(link);
+        link_flush(link);
         link_unref(link);
     }
     ticker_poke(peer->client->ticker, poke_ms);

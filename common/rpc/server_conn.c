@@ -10,10 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum {
-    STUCK_MAX_MS = 30000, /* a reply that the other side doesn't take for that long */
-    BUSY_REQUESTS = 8,    /* under way: from here a shared write is worth a short wait */
-};
+enum { STUCK_MAX_MS = 30000 }; /* a reply that the other side doesn't take for that long */
 
 static void conn_unref(struct rpc_conn *conn)
 {
@@ -104,14 +101,13 @@ static void count_in(struct rpc_conn *conn, struct link *link, uint32_t bytes)
 }
 
 /* Counts it out; reads again once half of the limits is free. Returns the link with a reference, or NULL. */
-static struct link *count_out(struct rpc_conn *conn, uint32_t bytes, bool *resume, bool *busy)
+static struct link *count_out(struct rpc_conn *conn, uint32_t bytes, bool *resume)
 {
     const struct rpc_server_options *options = &conn->server->options;
     atomic_fetch_sub_explicit(&conn->server->requests, 1, memory_order_relaxed);
     pthread_mutex_lock(&conn->mutex);
     conn->in_flight--;
     conn->bytes_in_flight -= bytes;
-    *busy = conn->in_flight >= BUSY_REQUESTS;
     struct link *link = conn->link != NULL ? link_ref(conn->link) : NULL;
     *resume = conn->paused && conn->in_flight <= options->max_requests_per_conn / 2 &&
               conn->bytes_in_flight <= options->max_bytes_per_conn / 2;
@@ -242,15 +238,11 @@ static void request_end(struct rpc_request *request, struct wire_frame *reply)
 {
     struct rpc_conn *conn = request->conn;
     bool resume;
-    bool busy;
-    struct link *link = count_out(conn, request->frame->len, &resume, &busy);
+    struct link *link = count_out(conn, request->frame->len, &resume);
     if (link != NULL && reply != NULL) {
         uint64_t position;
         link_queue_frame(link, reply, &position);
-        if (busy)
-            link_flush_busy(link);
-        else
-            link_flush(link);
+        link_flush(link);
     } else {
         wire_frame_unref(reply);
     }
