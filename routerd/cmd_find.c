@@ -214,7 +214,9 @@ static bool collection_name(const struct command_ctx *ctx, const char *field, ch
         return false;
     if (!coll || !*coll || strlen(ctx->db) + 1 + strlen(coll) > COMMAND_NS_MAX)
         return err_set(err, ERR_InvalidNamespace, "Invalid collection name");
-    snprintf(ns, COMMAND_NS_MAX + 1, "%s.%s", ctx->db, coll);
+    char *at = stpcpy(ns, ctx->db);
+    *at++ = '.';
+    memcpy(at, coll, strlen(coll) + 1);
     return true;
 }
 

@@ -2,6 +2,7 @@
 #include "async/loop.h"
 #include "async/pool.h"
 #include "base/clock.h"
+#include "base/fault.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "config/options.h"
@@ -26,6 +27,22 @@ enum {
     STOP_GRACE_MS = 5000,
     SPARE_FILES = 256, /* descriptors beside those of clients */
 };
+
+/* What takes effect at once, and what options_parse can't check. */
+static bool apply_options(const struct router_options *o, struct err *err)
+{
+    if (!o->configdb)
+        return err_set(err, ERR_InvalidOptions, "--configdb is required: the members of the config service");
+    if (o->log_level) {
+        int level = log_level_parse(o->log_level);
+        if (level < 0)
+            return err_set(err, ERR_InvalidOptions, "--log-level must be debug, info, warn or error");
+        log_set_level((enum log_level)level);
+    }
+    if (o->faults && !o->test_commands)
+        return err_set(err, ERR_InvalidOptions, "--faults needs --enable-test-commands");
+    return !o->faults || fault_enable(o->faults, err) || err_prefix(err, "--faults");
+}
 
 static enum options_result read_options(struct router *router, struct err *err)
 {
@@ -64,6 +81,11 @@ static enum options_result read_options(struct router *router, struct err *err)
          .destination = &o->log_level,
          .value = "LEVEL",
          .help = "debug, info, warn or error."},
+        {.name = "faults",
+         .type = OPTION_STR,
+         .destination = &o->faults,
+         .value = "SPEC",
+         .help = "Fault points as NAME:N:ACTION,..., with --enable-test-commands."},
         {.name = "enable-test-commands",
          .type = OPTION_FLAG,
          .destination = &o->test_commands,
@@ -75,19 +97,7 @@ static enum options_result read_options(struct router *router, struct err *err)
         options_parse(&usage, options, sizeof options / sizeof options[0], router->argc, router->argv, err);
     if (result != OPTIONS_OK)
         return result;
-    if (!o->configdb) {
-        err_set(err, ERR_InvalidOptions, "--configdb is required: the members of the config service");
-        return OPTIONS_FAILED;
-    }
-    if (o->log_level) {
-        int level = log_level_parse(o->log_level);
-        if (level < 0) {
-            err_set(err, ERR_InvalidOptions, "--log-level must be debug, info, warn or error");
-            return OPTIONS_FAILED;
-        }
-        log_set_level((enum log_level)level);
-    }
-    return OPTIONS_OK;
+    return apply_options(o, err) ? OPTIONS_OK : OPTIONS_FAILED;
 }
 
 /* The name under which this router shows to others: of the machine, when it listens on every address. */
@@ -198,5 +208,6 @@ int main(int argc, char **argv)
     mem_free(router.options.configdb);
     mem_free(router.options.bind);
     mem_free(router.options.log_level);
+    mem_free(router.options.faults);
     return ok ? 0 : 1;
 }

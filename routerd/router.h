@@ -35,6 +35,7 @@ struct router_options {
     int64_t port;   /* for drivers */
     int64_t max_conns;
     char *log_level;
+    char *faults;       /* fault points to set (base/fault.h); NULL: none */
     bool test_commands; /* configureFailPoint and its like exist */
 };
 
