@@ -318,7 +318,7 @@
             const run = command => this.#run({ explain: defined(command), verbosity });
             const name = this.#name;
             return {
-                find: (filter, projection) => new globalThis.FindCursor(this, filter, projection),
+                find: (filter, projection) => new globalThis.FindCursor(this, filter, projection)._explained(verbosity),
                 aggregate: (pipeline, options) => run({ aggregate: name, pipeline, cursor: {}, ...options }),
                 count: (query, options) => run({ count: name, query, ...options }),
                 distinct: (key, query) => run({ distinct: name, key, query }),

@@ -167,6 +167,13 @@
             return Number(this._db.runCommand(globalThis.__defined({ count: find, query: filter, limit, skip, hint, collation })).n);
         }
         explain(verbosity = 'queryPlanner') { return this._db.runCommand({ explain: this._command(), verbosity }); }
+        // A cursor that shows its plan in place of its documents, after whatever more is chained to it.
+        _explained(verbosity) {
+            const finish = () => this.explain(verbosity);
+            Object.defineProperties(this, { finish: { value: finish }, next: { value: finish }, _documents: { value: finish },
+                [custom]: { value: () => inspect(finish()) } });
+            return this;
+        }
         readPref() { return this; }
         addOption() { return this; }
         noCursorTimeout() { return this._option('noCursorTimeout', true); }

@@ -41,12 +41,12 @@
     };
 
     // Wrong use of the shell's own functions.
-    globalThis.MongoshInvalidInputError = class MongoshInvalidInputError extends Error {
+    globalThis.InvalidInputError = class InvalidInputError extends Error {
         constructor(message) {
             super(message);
-            property(this, 'name', 'MongoshInvalidInputError');
+            property(this, 'name', 'InvalidInputError');
         }
     };
 
-    globalThis.__fail = message => { throw new globalThis.MongoshInvalidInputError(message); };
+    globalThis.__fail = message => { throw new globalThis.InvalidInputError(message); };
 })();
