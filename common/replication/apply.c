@@ -104,6 +104,8 @@ static void commit(struct replica *replica, struct proposal_list *done)
     struct apply_thread *apply = &replica->apply;
     applier_commit(&apply->applier);
     atomic_store(&apply->applied, apply->applier.applied);
+    if (atomic_load(&replica->watches_apply))
+        replica_wake(replica);
     propose_finish(replica, done, REPLICA_APPLIED);
     serve_waiters(apply, false, REPLICA_APPLIED);
 }
@@ -142,10 +144,7 @@ static void apply_all(struct replica *replica, struct apply_item *items)
         commit(replica, &done);
         bytes = 0;
         start_ms = clock_now_ms();
-        if (items != NULL)
-            replica_wake(replica);
     }
-    replica_wake(replica);
 }
 
 static void *run(void *arg)

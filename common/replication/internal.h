@@ -179,7 +179,8 @@ struct replica {
     bool closed;                       /* [mutex] wakes no more */
     struct replica_status status;      /* [mutex] the published one */
 
-    _Atomic bool alone; /* the only voter */
+    _Atomic bool watches_apply; /* the raft thread waits for progress of the apply thread */
+    _Atomic bool alone;         /* the only voter */
     _Atomic bool leading;
     _Atomic bool serving;
     _Atomic bool refusing; /* stopping: new proposals end at once */

@@ -148,9 +148,14 @@ static void on_check(uv_check_t *check)
     struct replica *replica = check->data;
     if (replica->closing)
         return;
+    /* Set before the looks below, so that no progress between a look and the sleep is missed. */
+    atomic_store(&replica->watches_apply, true);
     bridge_queue_index(replica);
     leader_step(replica);
     snapshot_step(replica);
+    bool waits =
+        replica->put.state == PUT_WAIT_APPLIED || (atomic_load(&replica->leading) && !atomic_load(&replica->serving));
+    atomic_store(&replica->watches_apply, waits);
     propose_pump(replica);
     reads_step(replica, false);
     if (replica->handover.active && handover_step(replica)) {
