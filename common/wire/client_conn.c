@@ -43,6 +43,7 @@ void client_conn_open(struct client_server *server, int fd, const char *peer, bo
 static void conn_free(struct client_conn *conn)
 {
     struct client_server *server = conn->server;
+    close(conn->fd); /* leaves the epoll set with it */
     if (!conn->refusing && server->options.on_close != NULL)
         server->options.on_close(server->options.arg, conn);
     if (conn->prev != NULL)
@@ -66,18 +67,17 @@ void client_conn_close(struct client_conn *conn)
 {
     atomic_store(&conn->gone, true);
     pthread_mutex_lock(&conn->mutex);
-    if (conn->fd >= 0) {
-        close(conn->fd); /* leaves the epoll set with it */
-        conn->fd = -1;
-    }
-    bool wait = conn->mailed;
+    conn->closing = true;
     if (conn->out != NULL) { /* the request has ended, its reply will never leave */
         wire_frame_unref(conn->out);
         conn->out = NULL;
         conn->busy = false;
     }
-    wait = wait || conn->busy;
+    bool busy = conn->busy;
+    bool wait = busy || conn->mailed;
     pthread_mutex_unlock(&conn->mutex);
+    if (busy)
+        shutdown(conn->fd, SHUT_RDWR); /* the client needn't wait for the request's end */
     if (!wait)
         conn_free(conn);
 }
@@ -91,56 +91,78 @@ static void mail_locked(struct client_conn *conn)
     loop_post(conn->server->loop, &conn->mail);
 }
 
-/* Writes what the socket takes of `out`. False when it is broken. The socket is written to until it is full, else the
- * edge-triggered set would not tell when it has room again. */
-static bool write_locked(struct client_conn *conn)
+/* Writes what the socket takes of the frame from *at on. False when it is broken. The socket is written to until it is
+ * full, else the edge-triggered set would not tell when it has room again. */
+static bool write_some(struct client_conn *conn, const struct wire_frame *frame, uint32_t *at)
 {
-    while (conn->out_len < conn->out->len) {
-        ssize_t sent = send(conn->fd, conn->out->data + conn->out_len, conn->out->len - conn->out_len,
-                            MSG_NOSIGNAL | MSG_DONTWAIT);
+    uint32_t start = *at;
+    bool good = true;
+    while (*at < frame->len) {
+        ssize_t sent = send(conn->fd, frame->data + *at, frame->len - *at, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent < 0 && errno == EINTR)
             continue;
-        if (sent < 0)
-            return errno == EAGAIN;
-        conn->out_len += (uint32_t)sent;
-        conn->active_ms = clock_now_ms();
-        atomic_fetch_add_explicit(&conn->server->bytes_out, (uint64_t)sent, memory_order_relaxed);
+        if (sent < 0) {
+            good = errno == EAGAIN;
+            break;
+        }
+        *at += (uint32_t)sent;
     }
-    wire_frame_unref(conn->out);
-    conn->out = NULL;
-    conn->out_len = 0;
-    return true;
+    atomic_fetch_add_explicit(&conn->server->bytes_out, *at - start, memory_order_relaxed);
+    return good;
 }
 
-/* Whether the request under way is through, and with it the connection's turn. The rest is the loop's business: reading
- * on, closing. */
+/* The request under way is through, and with it the connection's turn. The rest is the loop's business: reading on,
+ * closing. */
 static void finish_locked(struct client_conn *conn, bool broken)
 {
-    if (conn->out != NULL && !broken)
-        return; /* the loop goes on when there is room */
     conn->busy = false;
     if (broken)
         conn->close_after = true;
-    if (conn->close_after || conn->fd < 0 || conn->readable || conn->rest != NULL || atomic_load(&conn->gone))
+    if (conn->close_after || conn->closing || conn->readable || conn->rest != NULL || atomic_load(&conn->gone))
         mail_locked(conn);
 }
 
 void client_conn_end_request(struct client_conn *conn, struct wire_frame *reply, bool close_after)
 {
+    uint32_t at = 0;
+    bool broken = false;
+    /* Without the mutex: the connection is busy, so nobody else writes or closes the socket, and the loop must not have
+     * to wait for a thread that may be put aside in the middle of a write. */
+    if (reply != NULL) {
+        pthread_mutex_lock(&conn->mutex);
+        conn->writable = false;
+        pthread_mutex_unlock(&conn->mutex);
+        broken = !write_some(conn, reply, &at);
+    }
     pthread_mutex_lock(&conn->mutex);
     CHECK(conn->busy && conn->out == NULL);
     conn->active_ms = clock_now_ms();
     conn->close_after = conn->close_after || close_after;
-    bool broken = false;
-    if (reply != NULL && conn->fd >= 0) {
+    if (reply == NULL || broken || at == reply->len || conn->closing) {
+        finish_locked(conn, broken);
+    } else { /* the loop goes on when there is room */
         conn->out = reply;
-        conn->out_len = 0;
-        broken = !write_locked(conn);
-    } else {
-        wire_frame_unref(reply);
+        conn->out_len = at;
+        reply = NULL;
+        if (conn->writable) /* there was, before the loop could know of `out` */
+            mail_locked(conn);
     }
-    finish_locked(conn, broken);
     pthread_mutex_unlock(&conn->mutex);
+    wire_frame_unref(reply); /* nothing of the connection may be touched any more */
+}
+
+/* Goes on with the reply that the socket didn't take whole. */
+static void write_out_locked(struct client_conn *conn)
+{
+    uint32_t before = conn->out_len;
+    bool broken = !write_some(conn, conn->out, &conn->out_len);
+    if (conn->out_len > before)
+        conn->active_ms = clock_now_ms();
+    if (!broken && conn->out_len < conn->out->len)
+        return;
+    wire_frame_unref(conn->out);
+    conn->out = NULL;
+    finish_locked(conn, broken);
 }
 
 /* A whole message is there. */
@@ -319,11 +341,14 @@ enum next_step { STEP_NONE, STEP_READ, STEP_CLOSE };
 static enum next_step next_step_locked(struct client_conn *conn, bool readable, bool writable)
 {
     conn->readable = conn->readable || readable;
-    if (conn->out != NULL && writable && conn->fd >= 0)
-        finish_locked(conn, !write_locked(conn));
+    conn->writable = conn->writable || writable;
+    if (conn->out != NULL && conn->writable && !conn->closing) {
+        conn->writable = false;
+        write_out_locked(conn);
+    }
     if (conn->busy)
         return STEP_NONE;
-    if (conn->fd < 0 || conn->close_after)
+    if (conn->closing || conn->close_after)
         return STEP_CLOSE;
     /* The end of the stream may have come together with the last bytes, without an edge of its own. */
     bool read = conn->readable || conn->rest != NULL || atomic_load(&conn->gone);

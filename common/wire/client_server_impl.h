@@ -46,9 +46,11 @@ struct client_conn {
     struct wire_frame *rest;           /* read too much: the client pipelines. NULL: nothing */
     uint32_t rest_at;                  /* where the unused part of `rest` begins */
 
+    int fd;                 /* open as long as the struct is there: a worker writes without the mutex */
     pthread_mutex_t mutex;  /* of what follows */
-    int fd;                 /* -1 once closed */
     bool busy;              /* a request is under way, until its reply is in the socket */
+    bool closing;           /* nothing is read or written any more */
+    bool writable;          /* the socket got room while a worker was writing */
     bool readable;          /* the socket may have bytes that no further edge announces */
     bool mailed;            /* `mail` is posted */
     bool close_after;       /* close when the reply is written */
