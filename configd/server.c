@@ -3,21 +3,22 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/thread.h"
 #include "configd/commit.h"
 #include "configd/plans.h"
 #include "node/node.h"
 #include "storage/store.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <time.h>
 
 enum { SERVER_PRUNE_EVERY_MS = 60 * 1000 };
 
 struct config_server {
     struct node *node;
-    pthread_mutex_t lock;  /* from planning a change until it is applied */
+    pthread_mutex_t mutex; /* of `changing` */
+    pthread_cond_t ended;  /* signalled when `changing` becomes false */
+    bool changing;         /* the metadata lock: from planning a change until it is applied */
     atomic_bool leading;   /* as the node told */
     int64_t next_prune_ms; /* housekeeping thread only */
 };
@@ -26,14 +27,16 @@ struct config_server *server_new(struct node *node)
 {
     struct config_server *server = mem_alloc(sizeof *server);
     server->node = node;
-    pthread_mutex_init(&server->lock, NULL);
+    pthread_mutex_init(&server->mutex, NULL);
+    thread_cond_init(&server->ended);
     return server;
 }
 
 void server_free(struct config_server *server)
 {
     if (server != NULL) {
-        pthread_mutex_destroy(&server->lock);
+        pthread_cond_destroy(&server->ended);
+        pthread_mutex_destroy(&server->mutex);
         mem_free(server);
     }
 }
@@ -43,13 +46,25 @@ struct config_server *server_of(const struct command_ctx *ctx)
     return node_plugin(node_of(ctx));
 }
 
-static bool lock_until(struct config_server *server, int64_t deadline_ms, struct err *err)
+/* The metadata lock, taken within a deadline: a change may wait for the log, so the next one must not wait for ever. */
+static bool lock_metadata(struct config_server *server, int64_t deadline_ms, struct err *err)
 {
-    struct timespec until = {.tv_sec = deadline_ms / 1000, .tv_nsec = deadline_ms % 1000 * 1000000};
-    if (pthread_mutex_clocklock(&server->lock, CLOCK_MONOTONIC, &until) == ETIMEDOUT) {
-        return err_set(err, ERR_LockBusy, "another change of the cluster's metadata takes long");
+    pthread_mutex_lock(&server->mutex);
+    while (server->changing && !deadline_passed(deadline_ms)) {
+        thread_cond_wait_until(&server->ended, &server->mutex, deadline_ms);
     }
-    return true;
+    bool taken = !server->changing;
+    server->changing = true;
+    pthread_mutex_unlock(&server->mutex);
+    return taken || err_set(err, ERR_LockBusy, "another change of the cluster's metadata takes long");
+}
+
+static void unlock_metadata(struct config_server *server)
+{
+    pthread_mutex_lock(&server->mutex);
+    server->changing = false;
+    pthread_cond_signal(&server->ended);
+    pthread_mutex_unlock(&server->mutex);
 }
 
 static bool check_leader(struct config_server *server, struct err *err)
@@ -135,14 +150,14 @@ bool server_change(struct config_server *server, change_plan_cb *plan, struct bd
 {
     struct change_job job = {
         .plan = plan, .request = request, .deadline_ms = deadline_ms, .guarded = true, .reply = reply};
-    if (!lock_until(server, deadline_ms, err)) {
+    if (!lock_metadata(server, deadline_ms, err)) {
         return false;
     }
     enum attempt result = ATTEMPT_AGAIN;
     for (int i = 0; i < SERVER_REPLANS && result == ATTEMPT_AGAIN; i++) {
         result = attempt_change(server, &job, err);
     }
-    pthread_mutex_unlock(&server->lock);
+    unlock_metadata(server);
     return result == ATTEMPT_DONE;
 }
 
