@@ -170,13 +170,23 @@ static bool plan_hinted(struct arena *arena, const struct collection *coll, cons
     return true;
 }
 
+/* {_id: value} and nothing else: the look-up by _id answers the whole filter. */
+static bool is_only_id(struct bdoc filter)
+{
+    struct biter iter;
+    struct belem elem;
+    biter_init(&iter, filter);
+    return biter_next(&iter, &elem) && strcmp(elem.key, "_id") == 0 && elem.val.type != BT_DOCUMENT &&
+           bdoc_count(filter) == 1;
+}
+
 static struct plan *plan_id(struct arena *arena, const struct filter *filter, const struct bval *id)
 {
     struct plan *plan = arena_alloc(arena, sizeof *plan);
     plan->kind = PLAN_ID;
     plan->sorted = true;
     plan->id = *id;
-    plan->test_filter = bdoc_count(filter_source(filter)) > 1;
+    plan->test_filter = !is_only_id(filter_source(filter));
     return plan;
 }
 
