@@ -590,8 +590,14 @@ JSValueRef convert_from_bson(struct engine *engine, struct bdoc doc, JSValueRef 
     struct belem elem;
     biter_init(&iter, doc);
     while (biter_next(&iter, &elem)) {
+        JSValueRef value = from_value(engine, &elem.val, exception);
+        if (strcmp(elem.key, "__proto__") == 0) {
+            JSValueRef arguments[3] = {out, engine_string(engine->context, elem.key, elem.key_len), value};
+            make(engine, MAKE_FIELD, 3, arguments, exception);
+            continue;
+        }
         JSStringRef name = JSStringCreateWithUTF8CString(elem.key);
-        JSObjectSetProperty(engine->context, out, name, from_value(engine, &elem.val, exception), 0, NULL);
+        JSObjectSetProperty(engine->context, out, name, value, kJSPropertyAttributeNone, NULL);
         JSStringRelease(name);
     }
     return out;

@@ -142,10 +142,11 @@ JSValueRef engine_throw(JSContextRef context, JSValueRef *exception, const struc
 /* --- start
  * --------------------------------------------------------------------------------------------------------------- */
 
-/* Must re-arm itself: returning false alone never fires again. */
+/* Ends a script on Ctrl-C, and one that goes on after quit(). Must re-arm itself: returning false alone never fires
+ * again. */
 static bool check_interrupt(JSContextRef context, void *arg)
 {
-    if (interrupt_pending())
+    if (interrupt_pending() || only->has_quit)
         return true;
     JSContextGroupSetExecutionTimeLimit(JSContextGetGroup(context), INTERRUPT_CHECK_MS / 1000.0, check_interrupt, arg);
     return false;
@@ -185,7 +186,7 @@ static void take_makers(struct engine *engine, JSObjectRef table)
         [MAKE_OBJECT_ID] = "ObjectId", [MAKE_LONG] = "Long",           [MAKE_DECIMAL] = "Decimal128",
         [MAKE_BINARY] = "Binary",      [MAKE_TIMESTAMP] = "Timestamp", [MAKE_REGEX] = "RegExp",
         [MAKE_CODE] = "Code",          [MAKE_SYMBOL] = "BSONSymbol",   [MAKE_DB_POINTER] = "DBPointer",
-        [MAKE_MIN_KEY] = "MinKey",     [MAKE_MAX_KEY] = "MaxKey",
+        [MAKE_MIN_KEY] = "MinKey",     [MAKE_MAX_KEY] = "MaxKey",      [MAKE_FIELD] = "field",
     };
     for (int i = 0; i < MAKE_COUNT; i++) {
         JSValueRef maker = engine_get(engine->context, table, names[i]);

@@ -21,6 +21,7 @@ enum engine_maker {
     MAKE_DB_POINTER,
     MAKE_MIN_KEY,
     MAKE_MAX_KEY,
+    MAKE_FIELD, /* sets a field that an assignment would not, such as __proto__ */
     MAKE_COUNT,
 };
 

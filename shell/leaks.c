@@ -1,5 +1,5 @@
-/* Built with the address sanitizer only: the JavaScript engine keeps some of its memory until the process ends, and a leak would
- * be the exit code of every script. */
+/* Built with the address sanitizer only: the JavaScript engine keeps some of its memory until the process ends, and a
+ * leak would be the exit code of every script. */
 
 /* The leak sanitizer calls both. */
 const char *__lsan_default_suppressions(void);

@@ -302,15 +302,21 @@ static JSValueRef native_sleep(const struct call *call)
     return undefined(call);
 }
 
-/* Ends the script; the host ends the process once it is back in its own code. */
-static JSValueRef native_quit(const struct call *call)
+static JSValueRef throw_quit(const struct call *call)
 {
     struct err err;
+    err_set(&err, ERR_Interrupted, "quit");
+    return throw_err(call, &err);
+}
+
+/* Ends the script; the host ends the process once it is back in its own code. A script that catches the exception gets
+ * no further than its next call, or than the engine's next look at the clock. */
+static JSValueRef native_quit(const struct call *call)
+{
     double code = JSValueToNumber(call->context, argument(call, 0), NULL);
     call->engine->has_quit = true;
     call->engine->exit_code = code == code ? (int)code : 0;
-    err_set(&err, ERR_Interrupted, "quit");
-    return throw_err(call, &err);
+    return throw_quit(call);
 }
 
 static JSValueRef native_environment(const struct call *call)
@@ -363,7 +369,7 @@ static JSValueRef call_native(JSContextRef context, JSObjectRef function, JSObje
     (void)this_object;
     const struct native *native = JSObjectGetPrivate(function);
     const struct call call = {engine_of(context), context, count, arguments, exception};
-    return native->run(&call);
+    return call.engine->has_quit ? throw_quit(&call) : native->run(&call);
 }
 
 JSObjectRef natives_new(struct engine *engine)

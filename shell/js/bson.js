@@ -288,6 +288,8 @@
     make.DBPointer = (ref, id) => new globalThis.DBPointer(ref, id);
     make.MinKey = () => new globalThis.MinKey();
     make.MaxKey = () => new globalThis.MaxKey();
+    make.field = (object, key, value) =>
+        Object.defineProperty(object, key, { value, configurable: true, enumerable: true, writable: true });
     // The server's expressions are PCRE: what JavaScript can't say stays a BSONRegExp.
     make.RegExp = (pattern, options) => {
         try {

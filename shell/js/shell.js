@@ -27,6 +27,12 @@
     globalThis.sleep = ms => native.sleep(ms);
     globalThis.quit = (code = 0) => native.quit(code);
     globalThis.exit = globalThis.quit;
+    // mongosh's settings, as far as they have a meaning here.
+    globalThis.config = {
+        get: name => name === 'displayBatchSize' ? globalThis.DBQuery.shellBatchSize : undefined,
+        set: (name, value) => name === 'displayBatchSize' ? void (globalThis.DBQuery.shellBatchSize = value) :
+            fail(`config knows: displayBatchSize`),
+    };
     globalThis.pwd = () => native.cwd();
     globalThis.cat = path => native.readFile(path);
     globalThis.version = () => globalThis.__shell.version;
