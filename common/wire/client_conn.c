@@ -185,14 +185,25 @@ static bool begin_frame(struct client_conn *conn, const uint8_t *header)
         log_info("NETWORK", 4001, "Bad message from client", LOG_STR("peer", conn->peer), LOG_STR("error", err.msg));
         return false;
     }
-    conn->frame = wire_frame_new(parsed.length);
+    bool believed = parsed.length <= CLIENT_BELIEVED_BYTES;
+    conn->frame_room = believed ? parsed.length : CLIENT_BELIEVED_BYTES;
+    conn->frame = believed ? wire_frame_new(parsed.length) : wire_frame_new_growing(parsed.length, conn->frame_room);
     memcpy(conn->frame->data, header, WIRE_HEADER_BYTES);
     conn->frame_len = WIRE_HEADER_BYTES;
     return true;
 }
 
-/* Adds bytes to the message that is coming in, up to its end; *used: how many. False: a bad header. */
-static bool feed(struct client_conn *conn, const uint8_t *data, uint32_t len, uint32_t *used)
+/* Makes room for more of the message: twice of what is there, so that memory goes with the bytes that came. */
+static void make_room(struct client_conn *conn)
+{
+    if (conn->frame_len < conn->frame_room || conn->frame_room == conn->frame->len)
+        return;
+    conn->frame_room = conn->frame_room < conn->frame->len / 2 ? conn->frame_room * 2 : conn->frame->len;
+    wire_frame_grow(conn->frame, conn->frame_room);
+}
+
+/* Adds some bytes to the message that is coming in; *used: how many. False: a bad header. */
+static bool feed_some(struct client_conn *conn, const uint8_t *data, uint32_t len, uint32_t *used)
 {
     *used = 0;
     if (conn->frame == NULL) {
@@ -208,7 +219,8 @@ static bool feed(struct client_conn *conn, const uint8_t *data, uint32_t len, ui
             return false;
         conn->header_len = 0;
     }
-    uint32_t part = conn->frame->len - conn->frame_len;
+    make_room(conn);
+    uint32_t part = conn->frame_room - conn->frame_len;
     if (part > len - *used)
         part = len - *used;
     memcpy(conn->frame->data + conn->frame_len, data + *used, part);
@@ -220,6 +232,19 @@ static bool feed(struct client_conn *conn, const uint8_t *data, uint32_t len, ui
 static bool is_whole(const struct client_conn *conn)
 {
     return conn->frame != NULL && conn->frame_len == conn->frame->len;
+}
+
+/* Adds bytes up to the message's end; *used: how many. False: a bad header. */
+static bool feed(struct client_conn *conn, const uint8_t *data, uint32_t len, uint32_t *used)
+{
+    *used = 0;
+    while (!is_whole(conn) && *used < len) {
+        uint32_t some;
+        if (!feed_some(conn, data + *used, len - *used, &some))
+            return false;
+        *used += some;
+    }
+    return true;
 }
 
 static void submit_whole(struct client_conn *conn)
@@ -256,9 +281,11 @@ static bool take_rest(struct client_conn *conn)
 /* One read: into a big message's own memory, else into the loop's buffer. Returns what recv does. */
 static ssize_t read_once(struct client_conn *conn, bool *direct, size_t *asked)
 {
-    *direct = conn->frame != NULL && conn->frame->len - conn->frame_len >= CLIENT_READ_BYTES;
+    if (conn->frame != NULL)
+        make_room(conn);
+    *direct = conn->frame != NULL && conn->frame_room - conn->frame_len >= CLIENT_READ_BYTES;
     uint8_t *to = *direct ? conn->frame->data + conn->frame_len : conn->server->buffer;
-    *asked = *direct ? conn->frame->len - conn->frame_len : CLIENT_READ_BYTES;
+    *asked = *direct ? conn->frame_room - conn->frame_len : CLIENT_READ_BYTES;
     ssize_t got;
     do {
         got = recv(conn->fd, to, *asked, MSG_DONTWAIT);
@@ -275,12 +302,6 @@ static bool digest(struct client_conn *conn, uint32_t got)
     uint32_t used;
     if (!feed(conn, data, got, &used))
         return false;
-    while (!is_whole(conn) && used < got) {
-        uint32_t more;
-        if (!feed(conn, data + used, got - used, &more))
-            return false;
-        used += more;
-    }
     if (used < got) {
         conn->rest = wire_frame_new(got - used);
         memcpy(conn->rest->data, data + used, got - used);

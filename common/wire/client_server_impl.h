@@ -21,10 +21,11 @@
 #include <uv.h>
 
 enum {
-    CLIENT_READ_BYTES = 64 << 10, /* the loop's read buffer, shared by all connections */
-    CLIENT_PEER_MAX = 56,         /* "[ipv6]:port" */
-    CLIENT_REFUSING_MAX = 100,    /* connections over the limit that are kept until they can be told so */
-    CLIENT_REFUSING_MS = 5000,    /* for so long */
+    CLIENT_READ_BYTES = 64 << 10,      /* the loop's read buffer, shared by all connections */
+    CLIENT_BELIEVED_BYTES = 256 << 10, /* memory taken for an announced length before the bytes come */
+    CLIENT_PEER_MAX = 56,              /* "[ipv6]:port" */
+    CLIENT_REFUSING_MAX = 100,         /* connections over the limit that are kept until they can be told so */
+    CLIENT_REFUSING_MS = 5000,         /* for so long */
 };
 
 struct client_conn {
@@ -41,6 +42,7 @@ struct client_conn {
     /* Reading; the loop's. */
     struct wire_frame *frame;          /* the message that is coming in; NULL: its header isn't complete */
     uint32_t frame_len;                /* bytes of it that are there */
+    uint32_t frame_room;               /* bytes that there is memory for */
     uint32_t header_len;               /* bytes in `header` */
     uint8_t header[WIRE_HEADER_BYTES]; /* the start of a message */
     struct wire_frame *rest;           /* read too much: the client pipelines. NULL: nothing */

@@ -14,6 +14,22 @@ struct wire_frame *wire_frame_new(uint32_t len)
     return frame;
 }
 
+struct wire_frame *wire_frame_new_growing(uint32_t len, uint32_t room)
+{
+    struct wire_frame *frame = mem_alloc(sizeof *frame);
+    atomic_init(&frame->refs, 1);
+    frame->len = len;
+    wire_frame_grow(frame, room);
+    return frame;
+}
+
+void wire_frame_grow(struct wire_frame *frame, uint32_t room)
+{
+    CHECK(room <= frame->len && (frame->outside != NULL || frame->data == NULL));
+    frame->outside = mem_realloc(frame->outside, room);
+    frame->data = frame->outside;
+}
+
 struct wire_frame *wire_frame_take(struct buf *buf)
 {
     struct wire_frame *frame = mem_alloc(sizeof *frame);

@@ -14,7 +14,7 @@ struct wire_frame {
     _Atomic uint32_t refs;
     uint32_t len;     /* of the message */
     uint8_t *data;    /* inside this allocation, or `outside` */
-    uint8_t *outside; /* NULL, or bytes taken from a struct buf */
+    uint8_t *outside; /* NULL, or bytes in an allocation of their own */
 };
 
 /* A part of an outgoing message. */
@@ -26,6 +26,10 @@ struct wire_piece {
 
 /* A frame of `len` bytes, contents undefined, one reference, the caller's. `len` was bounded by the caller. */
 struct wire_frame *wire_frame_new(uint32_t len);
+/* A frame that will have `len` bytes but has room for the first `room` of them only: for a message whose announced
+ * length isn't believed before its bytes come. Grow it up to `len` while it isn't shared. */
+struct wire_frame *wire_frame_new_growing(uint32_t len, uint32_t room);
+void wire_frame_grow(struct wire_frame *frame, uint32_t room);
 /* Takes the buffer's bytes (one whole message); the buffer is empty afterwards. */
 struct wire_frame *wire_frame_take(struct buf *buf);
 struct wire_frame *wire_frame_ref(struct wire_frame *frame);

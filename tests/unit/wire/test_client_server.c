@@ -654,6 +654,33 @@ static size_t resident_bytes(void)
     return resident * 4096;
 }
 
+/* Many announce a message of 48 MB and send little of it. */
+static void server_announced_length_takes_no_memory(void **state)
+{
+    (void)state;
+    enum { CONNS = 40 };
+    struct env env;
+    env_start(&env, (struct client_server_options){.max_conns = CONNS}, 1, 10);
+    int fds[CONNS];
+    uint8_t start[1000] = {0};
+    store_le32(start, WIRE_MAX_MESSAGE_BYTES);
+    store_le32(start + 12, WIRE_OP_MSG);
+    size_t before = resident_bytes();
+    for (int i = 0; i < CONNS; i++) {
+        fds[i] = dial(&env);
+        write_all(fds[i], start, sizeof start);
+    }
+    struct client_server_stats stats;
+    do {
+        client_server_stats_get(env.server, &stats);
+    } while (stats.bytes_in < CONNS * sizeof start);
+    size_t after = resident_bytes();
+    for (int i = 0; i < CONNS; i++)
+        close(fds[i]);
+    env_end(&env);
+    assert_true(after < before + (size_t)CONNS * (1 << 20));
+}
+
 static void server_idle_connection_costs_little(void **state)
 {
     (void)state;
@@ -705,6 +732,7 @@ int main(void)
         cmocka_unit_test(server_worker_sees_that_the_client_left),
         cmocka_unit_test(server_stop_lets_requests_finish),
         cmocka_unit_test(server_clients_come_and_go),
+        cmocka_unit_test(server_announced_length_takes_no_memory),
         cmocka_unit_test(server_idle_connection_costs_little),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

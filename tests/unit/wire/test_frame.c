@@ -33,6 +33,18 @@ static void frame_take_moves_the_buffer(void **state)
     wire_frame_unref(frame);
 }
 
+static void frame_grows_and_keeps_its_bytes(void **state)
+{
+    (void)state;
+    struct wire_frame *frame = wire_frame_new_growing(1000, 10);
+    assert_int_equal(frame->len, 1000);
+    memset(frame->data, 7, 10);
+    wire_frame_grow(frame, 1000);
+    memset(frame->data + 10, 8, 990);
+    assert_int_equal(frame->data[9], 7);
+    wire_frame_unref(frame);
+}
+
 static void *ref_and_unref(void *arg)
 {
     for (int i = 0; i < 10000; i++) {
@@ -60,6 +72,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(frame_last_reference_frees_it),
         cmocka_unit_test(frame_take_moves_the_buffer),
+        cmocka_unit_test(frame_grows_and_keeps_its_bytes),
         cmocka_unit_test(frame_is_counted_by_many_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
