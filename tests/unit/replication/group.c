@@ -130,14 +130,29 @@ void group_deinit(struct group *group)
     nftw(group->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
+/* Every running member of the set names it. */
+static bool leads_all(struct group *group, unsigned leader)
+{
+    struct replica_status status;
+    for (unsigned i = 0; i < group->count; i++) {
+        if (group->members[i].replica == NULL || group->set_names[i] != NULL)
+            continue;
+        replica_get_status(group->members[i].replica, &status);
+        if (status.leader_id != leader + 1)
+            return false;
+    }
+    return true;
+}
+
 unsigned group_wait_leader(struct group *group)
 {
     int64_t deadline_ms = deadline_after_ms(PATIENCE_MS);
     while (!deadline_passed(deadline_ms)) {
         for (unsigned i = 0; i < group->count; i++)
-            if (group->members[i].replica != NULL && replica_is_serving(group->members[i].replica))
+            if (group->members[i].replica != NULL && replica_is_serving(group->members[i].replica) &&
+                leads_all(group, i))
                 return i;
-        clock_sleep_ms(5);
+        clock_sleep_ms(2);
     }
     fail("no leader", NULL);
     return 0;

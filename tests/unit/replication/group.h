@@ -37,7 +37,7 @@ void group_start(struct group *group, unsigned member);
 void group_start_all(struct group *group);
 /* `timeout_ms` 0: as abruptly as it goes within one process. The state machine forgets what no checkpoint holds. */
 void group_stop(struct group *group, unsigned member, int64_t timeout_ms);
-/* Waits for a member that leads and serves; its number. Fails the test after 20 s. */
+/* Waits for a member that leads, serves and is named by all that run; its number. Fails the test after 20 s. */
 unsigned group_wait_leader(struct group *group);
 
 /* A proposal and its outcome. */
