@@ -1,0 +1,439 @@
+/* Writes split over shards: a config service and two shards in this process, which answer what the test says. The
+ * collection is the one of support.h: keys from 10 to 19 on s1, all others on s0. */
+#include "support.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "command/reply.h"
+#include "command/table.h"
+#include "routerd/registry.h"
+#include "routerd/routing_cache.h"
+#include "routerd/write_batch.h"
+#include "rpc/client.h"
+#include "rpc/server.h"
+
+enum { NAMES_MAX = 256 };
+
+/* A daemon of the cluster. */
+struct node {
+    struct rpc_server *server;
+    struct cluster *cluster;
+    char address[64];
+    pthread_mutex_t lock; /* guards what follows: handlers run on nng's threads */
+    unsigned requests;    /* writes */
+    char seen[NAMES_MAX]; /* values of `a` (or of q.a) in the order of arrival: "1 2 |3 |", '|' ends a request */
+    int64_t fails_at;     /* a statement with this `a` is refused with `fails_with` */
+    int32_t fails_with;
+    int32_t refuses_with; /* whole requests are, `refusals` times */
+    unsigned refusals;
+};
+
+struct cluster {
+    struct router router;
+    struct node config;
+    struct node shards[2];
+    bool sharded;
+    unsigned routings; /* times that the routing was read; guarded by config.lock */
+};
+
+static bool value_of(struct bdoc statement, int64_t *out)
+{
+    struct bval value;
+    if (bdoc_find(statement, "q", &value) && value.type == BT_DOCUMENT)
+        statement = bval_doc(&value);
+    return bdoc_find(statement, "a", &value) && bval_to_i64(&value, out);
+}
+
+/* Answers a write: one document a statement, stops at an error when ordered. */
+static void answer_write(struct node *node, const struct wire_msg *msg, bson_t *out)
+{
+    struct write_result result;
+    struct bval ordered;
+    struct bdoc doc;
+    uint32_t offset = 0;
+    int32_t index = 0;
+    bool stops = bdoc_find(msg->body, "ordered", &ordered) && bval_truthy(&ordered);
+    write_result_init(&result, false);
+    while (wire_sequence_next(&msg->sequences[0], &offset, &doc)) {
+        int64_t a = -1;
+        (void)value_of(doc, &a);
+        snprintf(node->seen + strlen(node->seen), NAMES_MAX - strlen(node->seen), "%d ", (int)a);
+        if (node->fails_with && a == node->fails_at) {
+            struct err err;
+            err_set(&err, node->fails_with, "as the test says");
+            write_result_add_error(&result, index, &err);
+            if (node->fails_with == ERR_StaleConfig)
+                node->fails_with = 0;
+            if (stops)
+                break;
+        } else {
+            result.n++;
+        }
+        index++;
+    }
+    snprintf(node->seen + strlen(node->seen), NAMES_MAX - strlen(node->seen), "|");
+    write_result_append(&result, out);
+    write_result_deinit(&result);
+    reply_append_ok(out);
+}
+
+static void handle_shard(void *arg, struct rpc_request *request)
+{
+    struct node *node = arg;
+    bson_t out = BSON_INITIALIZER;
+    pthread_mutex_lock(&node->lock);
+    node->requests++;
+    assert_true(bdoc_has(request->msg.body, "$sherdVersion"));
+    if (node->refuses_with && node->refusals > 0) {
+        struct err err;
+        node->refusals--;
+        err_set(&err, node->refuses_with, "as the test says");
+        reply_append_error(&out, &err, NULL, 0);
+    } else {
+        answer_write(node, &request->msg, &out);
+    }
+    pthread_mutex_unlock(&node->lock);
+    rpc_request_reply_doc(request, bdoc_of(&out));
+    bson_destroy(&out);
+}
+
+static void append_shards(const struct cluster *cluster, bson_t *out)
+{
+    bson_t cursor, batch, child;
+    BSON_APPEND_DOCUMENT_BEGIN(out, "cursor", &cursor);
+    BSON_APPEND_INT64(&cursor, "id", 0);
+    BSON_APPEND_UTF8(&cursor, "ns", "config.shards");
+    BSON_APPEND_ARRAY_BEGIN(&cursor, "firstBatch", &batch);
+    for (int i = 0; i < 2; i++) {
+        struct shard_entry entry = {.topology_time = 1};
+        snprintf(entry.name, sizeof entry.name, "s%d", i);
+        snprintf(entry.host, sizeof entry.host, "s%d/%s", i, cluster->shards[i].address);
+        BSON_APPEND_DOCUMENT_BEGIN(&batch, i ? "1" : "0", &child);
+        shard_entry_append(&child, &entry);
+        bson_append_document_end(&batch, &child);
+    }
+    bson_append_array_end(&cursor, &batch);
+    bson_append_document_end(out, &cursor);
+}
+
+static void handle_config(void *arg, struct rpc_request *request)
+{
+    struct node *node = arg;
+    struct cluster *cluster = node->cluster;
+    bson_t out = BSON_INITIALIZER;
+    pthread_mutex_lock(&node->lock);
+    if (bdoc_has(request->msg.body, "_configsvrGetRouting")) {
+        struct arena arena;
+        arena_init(&arena);
+        support_reply(&arena, cluster->sharded, cluster->routings++, &out);
+        arena_deinit(&arena);
+    } else {
+        append_shards(cluster, &out);
+    }
+    pthread_mutex_unlock(&node->lock);
+    reply_append_ok(&out);
+    rpc_request_reply_doc(request, bdoc_of(&out));
+    bson_destroy(&out);
+}
+
+static void node_start(struct cluster *cluster, struct node *node, void (*handle)(void *, struct rpc_request *))
+{
+    struct err err;
+    pthread_mutex_init(&node->lock, NULL);
+    node->cluster = cluster;
+    assert_true(rpc_server_start(&(struct rpc_server_options){.handle = handle, .arg = node}, &node->server, &err));
+    snprintf(node->address, sizeof node->address, "127.0.0.1:%u", (unsigned)rpc_server_port(node->server));
+}
+
+static int set_up(void **state)
+{
+    struct cluster *cluster = mem_alloc(sizeof *cluster);
+    char config[80];
+    struct err err;
+    cluster->sharded = true;
+    node_start(cluster, &cluster->config, handle_config);
+    node_start(cluster, &cluster->shards[0], handle_shard);
+    node_start(cluster, &cluster->shards[1], handle_shard);
+    snprintf(config, sizeof config, "config/%s", cluster->config.address);
+    cluster->router.rpc = rpc_client_new(&(struct rpc_client_options){.name = "test"});
+    assert_true(registry_new(&cluster->router, config, &cluster->router.registry, &err));
+    cluster->router.routing = routing_cache_new(routing_fetch_remote, &cluster->router);
+    *state = cluster;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct cluster *cluster = *state;
+    struct node *nodes[] = {&cluster->config, &cluster->shards[0], &cluster->shards[1]};
+    routing_cache_free(cluster->router.routing);
+    registry_free(cluster->router.registry);
+    rpc_client_free(cluster->router.rpc);
+    for (int i = 0; i < 3; i++) {
+        rpc_server_stop(nodes[i]->server);
+        rpc_server_free(nodes[i]->server);
+    }
+    mem_free(cluster);
+    return 0;
+}
+
+/* A context for the command; the statements stand in its body. */
+static struct command_ctx *context(struct cluster *cluster, const char *json)
+{
+    static const struct command write = {.name = "write", .flags = COMMAND_WRITE};
+    struct arena arena;
+    struct wire_msg msg;
+    struct err err;
+    arena_init(&arena);
+    struct wire_frame *frame = wire_frame_of_doc(json_doc(&arena, json));
+    arena_deinit(&arena);
+    assert_true(wire_msg_parse(frame->data, frame->len, WIRE_PARSE_CHECKED, &msg, &err));
+    struct command_ctx *ctx = command_ctx_new(frame, &msg);
+    wire_frame_unref(frame);
+    ctx->daemon = &cluster->router;
+    ctx->command = &write;
+    ctx->deadline_ms = deadline_after_ms(20000);
+    assert_true(command_parse(ctx, &err));
+    return ctx;
+}
+
+/* "1:11000 3:11000", the errors by index. */
+static void errors_text(const struct write_batch *batch, char *out, size_t size)
+{
+    struct biter iter;
+    struct belem elem;
+    out[0] = 0;
+    biter_init(&iter, bdoc_of(&batch->result.errors));
+    while (biter_next(&iter, &elem)) {
+        struct bval index, code;
+        int64_t i = -1, c = -1;
+        if (bdoc_find(bval_doc(&elem.val), "index", &index))
+            (void)bval_to_i64(&index, &i);
+        if (bdoc_find(bval_doc(&elem.val), "code", &code))
+            (void)bval_to_i64(&code, &c);
+        snprintf(out + strlen(out), size - strlen(out), "%s%d:%d", out[0] ? " " : "", (int)i, (int)c);
+    }
+}
+
+struct outcome {
+    bool ok;
+    struct err err;
+    int64_t n;
+    char errors[NAMES_MAX];
+    unsigned labels;
+};
+
+static struct outcome run(struct cluster *cluster, enum write_kind kind, const char *json)
+{
+    struct outcome out = {0};
+    struct write_batch batch;
+    struct command_ctx *ctx = context(cluster, json);
+    assert_true(write_batch_init(&batch, ctx, kind, &out.err));
+    out.ok = write_batch_run(&batch, &out.err);
+    write_batch_sort_errors(&batch);
+    errors_text(&batch, out.errors, sizeof out.errors);
+    out.n = batch.result.n;
+    out.labels = ctx->label_count;
+    write_batch_deinit(&batch);
+    command_ctx_free(ctx);
+    return out;
+}
+
+#define INSERT(ordered)                                                                                                \
+    "{\"insert\": \"c\", \"documents\": [{\"_id\": 1, \"a\": 1}, {\"_id\": 2, \"a\": 11}, {\"_id\": 3, \"a\": 2},"     \
+    " {\"_id\": 4, \"a\": 12}], \"ordered\": " ordered ", \"$db\": \"db\"}"
+
+static void write_batch_unordered_insert_goes_out_in_one_request_a_shard(void **state)
+{
+    struct cluster *cluster = *state;
+    struct outcome out = run(cluster, WRITE_INSERT, INSERT("false"));
+    assert_true(out.ok);
+    assert_int_equal(out.n, 4);
+    assert_string_equal(cluster->shards[0].seen, "1 2 |");
+    assert_string_equal(cluster->shards[1].seen, "11 12 |");
+}
+
+static void write_batch_ordered_insert_keeps_the_order(void **state)
+{
+    struct cluster *cluster = *state;
+    struct outcome out = run(cluster, WRITE_INSERT, INSERT("true"));
+    assert_true(out.ok);
+    assert_int_equal(out.n, 4);
+    assert_string_equal(cluster->shards[0].seen, "1 |2 |");
+    assert_string_equal(cluster->shards[1].seen, "11 |12 |");
+}
+
+static void write_batch_ordered_insert_stops_at_an_error(void **state)
+{
+    struct cluster *cluster = *state;
+    cluster->shards[1].fails_at = 11;
+    cluster->shards[1].fails_with = ERR_DuplicateKey;
+    struct outcome out = run(cluster, WRITE_INSERT, INSERT("true"));
+    assert_true(out.ok);
+    assert_int_equal(out.n, 1);
+    assert_string_equal(out.errors, "1:11000");
+    assert_string_equal(cluster->shards[0].seen, "1 |");
+    assert_string_equal(cluster->shards[1].seen, "11 |");
+}
+
+static void write_batch_unordered_errors_have_the_clients_indexes(void **state)
+{
+    struct cluster *cluster = *state;
+    cluster->shards[0].fails_at = 2;
+    cluster->shards[0].fails_with = ERR_DuplicateKey;
+    cluster->shards[1].fails_at = 11;
+    cluster->shards[1].fails_with = ERR_DuplicateKey;
+    struct outcome out = run(cluster, WRITE_INSERT, INSERT("false"));
+    assert_true(out.ok);
+    assert_int_equal(out.n, 2);
+    assert_string_equal(out.errors, "1:11000 2:11000");
+}
+
+static void write_batch_stale_statement_is_sent_again_alone(void **state)
+{
+    struct cluster *cluster = *state;
+    cluster->shards[1].fails_at = 12;
+    cluster->shards[1].fails_with = ERR_StaleConfig;
+    struct outcome out = run(cluster, WRITE_INSERT, INSERT("false"));
+    assert_true(out.ok);
+    assert_int_equal(out.n, 4);
+    assert_string_equal(out.errors, "");
+    assert_string_equal(cluster->shards[1].seen, "11 12 |12 |");
+    assert_string_equal(cluster->shards[0].seen, "1 2 |");
+    assert_int_equal(cluster->routings, 2);
+}
+
+static void write_batch_stale_request_is_sent_again(void **state)
+{
+    struct cluster *cluster = *state;
+    cluster->shards[0].refuses_with = ERR_StaleConfig;
+    cluster->shards[0].refusals = 2;
+    struct outcome out = run(cluster, WRITE_INSERT, INSERT("false"));
+    assert_true(out.ok);
+    assert_int_equal(out.n, 4);
+    assert_string_equal(cluster->shards[1].seen, "11 12 |");
+    assert_string_equal(cluster->shards[0].seen, "1 2 |");
+}
+
+static void write_batch_document_without_id_gets_one(void **state)
+{
+    struct cluster *cluster = *state;
+    struct write_batch batch;
+    struct err err;
+    struct command_ctx *ctx = context(cluster, "{\"insert\": \"c\", \"documents\": [{\"a\": 1}], \"$db\": \"db\"}");
+    assert_true(write_batch_init(&batch, ctx, WRITE_INSERT, &err));
+    struct bval id;
+    assert_true(bdoc_find(batch.items[0].doc, "_id", &id));
+    assert_int_equal(id.type, BT_OBJECT_ID);
+    assert_true(bdoc_validate(batch.items[0].doc.data, batch.items[0].doc.len, BDOC_MAX_DEPTH, &err));
+    write_batch_deinit(&batch);
+    command_ctx_free(ctx);
+}
+
+static void write_batch_document_with_array_in_the_key_is_refused(void **state)
+{
+    struct outcome out = run(*state, WRITE_INSERT,
+                             "{\"insert\": \"c\", \"documents\": [{\"_id\": 1, \"a\": 1}, {\"_id\": 2, \"a\": [1]}],"
+                             " \"ordered\": false, \"$db\": \"db\"}");
+    assert_true(out.ok);
+    assert_int_equal(out.n, 1);
+    assert_string_equal(out.errors, "1:61");
+}
+
+static void write_batch_update_by_key_goes_to_one_shard(void **state)
+{
+    struct cluster *cluster = *state;
+    struct outcome out = run(cluster, WRITE_UPDATE,
+                             "{\"update\": \"c\", \"updates\": [{\"q\": {\"a\": 12}, \"u\": {\"$set\": {\"b\": 1}}}],"
+                             " \"$db\": \"db\"}");
+    assert_true(out.ok);
+    assert_string_equal(cluster->shards[0].seen, "");
+    assert_string_equal(cluster->shards[1].seen, "12 |");
+}
+
+static void write_batch_multi_update_goes_to_all_owners(void **state)
+{
+    struct cluster *cluster = *state;
+    struct outcome out =
+        run(cluster, WRITE_UPDATE,
+            "{\"update\": \"c\", \"updates\": [{\"q\": {\"b\": 1}, \"u\": {\"$set\": {\"b\": 1}}, \"multi\": true}],"
+            " \"$db\": \"db\"}");
+    assert_true(out.ok);
+    assert_int_equal(out.n, 2);
+    assert_int_equal(cluster->shards[0].requests, 1);
+    assert_int_equal(cluster->shards[1].requests, 1);
+}
+
+static void write_batch_multi_update_is_not_repeated_where_it_was_done(void **state)
+{
+    struct cluster *cluster = *state;
+    cluster->shards[1].refuses_with = ERR_StaleConfig;
+    cluster->shards[1].refusals = 1;
+    struct outcome out = run(cluster, WRITE_DELETE,
+                             "{\"delete\": \"c\", \"deletes\": [{\"q\": {\"b\": 1}, \"limit\": 0}], \"$db\": \"db\"}");
+    assert_true(out.ok);
+    assert_int_equal(out.n, 2);
+    assert_int_equal(cluster->shards[0].requests, 1);
+    assert_int_equal(cluster->shards[1].requests, 2);
+}
+
+static void write_batch_upsert_without_the_key_is_refused(void **state)
+{
+    struct cluster *cluster = *state;
+    struct outcome out =
+        run(cluster, WRITE_UPDATE,
+            "{\"update\": \"c\", \"updates\": [{\"q\": {\"b\": 1}, \"u\": {\"$set\": {\"b\": 1}}, \"upsert\": true}],"
+            " \"$db\": \"db\"}");
+    assert_true(out.ok);
+    assert_string_equal(out.errors, "0:61");
+    assert_int_equal(cluster->shards[0].requests + cluster->shards[1].requests, 0);
+}
+
+static void write_batch_unknown_outcome_is_told_without_a_label(void **state)
+{
+    struct cluster *cluster = *state;
+    cluster->shards[1].refuses_with = ERR_InterruptedDueToReplStateChange;
+    cluster->shards[1].refusals = 1;
+    struct outcome out =
+        run(cluster, WRITE_INSERT,
+            "{\"insert\": \"c\", \"documents\": [{\"_id\": 1, \"a\": 11}], \"lsid\": {}, \"txnNumber\": 1,"
+            " \"$db\": \"db\"}");
+    assert_false(out.ok);
+    assert_int_equal(out.err.code, ERR_NetworkTimeout);
+    assert_int_equal(out.labels, 0);
+    assert_int_equal(cluster->shards[1].requests, 1);
+}
+
+static void write_batch_unsharded_goes_to_the_primary_as_it_is(void **state)
+{
+    struct cluster *cluster = *state;
+    cluster->sharded = false;
+    struct outcome out = run(cluster, WRITE_INSERT, INSERT("true"));
+    assert_true(out.ok);
+    assert_int_equal(out.n, 4);
+    assert_string_equal(cluster->shards[0].seen, "1 11 2 12 |");
+    assert_int_equal(cluster->shards[1].requests, 0);
+}
+
+#define WRITE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WRITE_TEST(write_batch_unordered_insert_goes_out_in_one_request_a_shard),
+        WRITE_TEST(write_batch_ordered_insert_keeps_the_order),
+        WRITE_TEST(write_batch_ordered_insert_stops_at_an_error),
+        WRITE_TEST(write_batch_unordered_errors_have_the_clients_indexes),
+        WRITE_TEST(write_batch_stale_statement_is_sent_again_alone),
+        WRITE_TEST(write_batch_stale_request_is_sent_again),
+        WRITE_TEST(write_batch_document_without_id_gets_one),
+        WRITE_TEST(write_batch_document_with_array_in_the_key_is_refused),
+        WRITE_TEST(write_batch_update_by_key_goes_to_one_shard),
+        WRITE_TEST(write_batch_multi_update_goes_to_all_owners),
+        WRITE_TEST(write_batch_multi_update_is_not_repeated_where_it_was_done),
+        WRITE_TEST(write_batch_upsert_without_the_key_is_refused),
+        WRITE_TEST(write_batch_unknown_outcome_is_told_without_a_label),
+        WRITE_TEST(write_batch_unsharded_goes_to_the_primary_as_it_is),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
