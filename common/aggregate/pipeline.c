@@ -3,10 +3,11 @@
 #include <string.h>
 
 static const struct stage_type *const stage_table[] = {
-    &stage_match,         &stage_project,      &stage_add_fields, &stage_set,           &stage_unset,
-    &stage_limit,         &stage_skip,         &stage_sort,       &stage_count,         &stage_unwind,
-    &stage_replace_root,  &stage_replace_with, &stage_group,      &stage_group_partial, &stage_group_merge,
-    &stage_sort_by_count, &stage_facet,        &stage_bucket,     &stage_bucket_auto,   &stage_redact,
+    &stage_match,         &stage_project,      &stage_add_fields,   &stage_set,           &stage_unset,
+    &stage_limit,         &stage_skip,         &stage_sort,         &stage_count,         &stage_unwind,
+    &stage_replace_root,  &stage_replace_with, &stage_group,        &stage_group_partial, &stage_group_merge,
+    &stage_sort_by_count, &stage_facet,        &stage_bucket,       &stage_bucket_auto,   &stage_redact,
+    &stage_lookup,        &stage_union_with,   &stage_graph_lookup,
 };
 
 static bool compile_source(struct stage_compiler *c, struct stage *stage, const struct bval *operand)
@@ -23,6 +24,27 @@ static bool next_source(struct stage_run *run, struct bdoc *out, struct err *err
     return stage_input(run, out, err);
 }
 
+static bool compile_sink(struct stage_compiler *c, struct stage *stage, const struct bval *operand)
+{
+    if (operand->type != BT_STRING && operand->type != BT_DOCUMENT)
+        return err_set(c->err, 16990, "%s only supports a string or object argument, but found %s", stage->type->name,
+                       bval_type_name(operand->type));
+    if (c->depth > 0)
+        return err_set(c->err, 40600, "%s is not allowed to be used within a nested pipeline", stage->type->name);
+    return true;
+}
+
+static bool next_sink(struct stage_run *run, struct bdoc *out, struct err *err)
+{
+    *out = (struct bdoc){0};
+    return err_set(err, ERR_NotImplemented, "%s is not supported here", run->stage->type->name);
+}
+
+static const struct stage_type sink_stages[] = {
+    {.name = "$out", .compile = compile_sink, .next = next_sink, .spread = SPREAD_SINK},
+    {.name = "$merge", .compile = compile_sink, .next = next_sink, .spread = SPREAD_SINK},
+};
+
 #define SOURCE_STAGE(stage_name)                                                                                       \
     {                                                                                                                  \
         .name = (stage_name), .compile = compile_source, .next = next_source, .spread = SPREAD_SOURCE                  \
@@ -36,8 +58,7 @@ static const struct stage_type source_stages[] = {
 };
 
 static const char *const unsupported_stages[] = {
-    "$lookup", "$graphLookup",     "$out",    "$merge",      "$unionWith",    "$sample", "$geoNear", "$densify",
-    "$fill",   "$setWindowFields", "$search", "$searchMeta", "$vectorSearch",
+    "$sample", "$geoNear", "$densify", "$fill", "$setWindowFields", "$search", "$searchMeta", "$vectorSearch",
 };
 
 static const struct stage_type *find_type(const char *name)
@@ -48,6 +69,9 @@ static const struct stage_type *find_type(const char *name)
     for (size_t i = 0; i < sizeof source_stages / sizeof *source_stages; i++)
         if (strcmp(source_stages[i].name, name) == 0)
             return &source_stages[i];
+    for (size_t i = 0; i < sizeof sink_stages / sizeof *sink_stages; i++)
+        if (strcmp(sink_stages[i].name, name) == 0)
+            return &sink_stages[i];
     return NULL;
 }
 
@@ -83,6 +107,9 @@ bool stage_add(struct stage_compiler *c, struct bdoc spec)
     if (c->pipeline->count >= PIPELINE_MAX_STAGES)
         return err_set(c->err, ERR_FailedToParse, "Pipeline length must be no longer than %d stages",
                        PIPELINE_MAX_STAGES);
+    if (c->pipeline->count > 0 && c->pipeline->stages[c->pipeline->count - 1].type->spread == SPREAD_SINK)
+        return err_set(c->err, 40601, "%s can only be the final stage in the pipeline",
+                       c->pipeline->stages[c->pipeline->count - 1].type->name);
     struct stage stage = {.type = find_type(elem.key), .source = spec, .operand = elem.val};
     if (stage.type == NULL)
         return unknown_stage(elem.key, c->err);
@@ -175,4 +202,52 @@ const char *pipeline_source_stage(const struct pipeline *pipeline, struct bval *
         return NULL;
     *spec = pipeline->stages[0].operand;
     return pipeline->stages[0].type->name;
+}
+
+const char *pipeline_sink_stage(const struct pipeline *pipeline, struct bval *spec)
+{
+    *spec = BVAL_MISSING;
+    if (pipeline->count == 0 || pipeline->stages[pipeline->count - 1].type->spread != SPREAD_SINK)
+        return NULL;
+    *spec = pipeline->stages[pipeline->count - 1].operand;
+    return pipeline->stages[pipeline->count - 1].type->name;
+}
+
+struct names {
+    void (*add)(void *arg, const char *coll);
+    void *arg;
+};
+
+static void add_foreign(const struct names *names, const struct belem *stage)
+{
+    struct bval from = stage->val;
+    uint32_t len;
+    const char *member = strcmp(stage->key, "$unionWith") == 0 ? "coll" : "from";
+    if (stage->val.type == BT_DOCUMENT)
+        bdoc_find(bval_doc(&stage->val), member, &from);
+    if (from.type == BT_STRING)
+        names->add(names->arg, bval_str(&from, &len));
+}
+
+/* Stages may stand at any depth: pipelines within pipelines. */
+static void find_foreign(const struct names *names, struct bdoc doc)
+{
+    static const char *const readers[] = {"$lookup", "$unionWith", "$graphLookup"};
+    struct biter iter;
+    struct belem elem;
+    biter_init(&iter, doc);
+    while (biter_next(&iter, &elem)) {
+        for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
+            if (strcmp(elem.key, readers[i]) == 0)
+                add_foreign(names, &elem);
+        if (elem.val.type == BT_DOCUMENT || elem.val.type == BT_ARRAY)
+            find_foreign(names, bval_doc(&elem.val));
+    }
+}
+
+void pipeline_foreign_names(const struct pipeline *pipeline, void (*add)(void *arg, const char *coll), void *arg)
+{
+    struct names names = {.add = add, .arg = arg};
+    for (uint32_t i = 0; i < pipeline->count; i++)
+        find_foreign(&names, pipeline->stages[i].source);
 }

@@ -34,6 +34,21 @@ uint32_t pipeline_stage_count(const struct pipeline *pipeline);
  * them. */
 const char *pipeline_source_stage(const struct pipeline *pipeline, struct bval *spec);
 
+/* A final $out or $merge: its name and operand, else NULL. The daemon runs the stages before it and writes their
+ * documents; a run that comes to it is refused (238). pipeline_split leaves it out of both parts. */
+const char *pipeline_sink_stage(const struct pipeline *pipeline, struct bval *spec);
+
+/* Other collections of the same database, for $lookup, $graphLookup and $unionWith. */
+struct pipeline_foreign {
+    /* The documents of `coll` that match `filter`, in any order; a collection that doesn't exist has none. `out` works
+     * until close. */
+    bool (*open)(void *arg, const char *coll, struct bdoc filter, struct doc_source *out, struct err *err);
+    void (*close)(void *arg, struct doc_source *source);
+    void *arg;
+};
+/* Calls `add` with the name of each other collection that the pipeline reads. */
+void pipeline_foreign_names(const struct pipeline *pipeline, void (*add)(void *arg, const char *coll), void *arg);
+
 /* What the planner may take over from the front of a pipeline: the stages [0, stage_count) do exactly this. */
 struct pipeline_lead {
     struct bdoc match;    /* all leading $match as one filter; data NULL: none */
@@ -63,6 +78,8 @@ struct pipeline_run;
  * the next: it holds no lock and no transaction itself. */
 struct pipeline_run *pipeline_run_new(const struct pipeline *pipeline, uint32_t first_stage, struct doc_source source,
                                       size_t memory_limit_bytes);
+/* Borrowed until pipeline_run_free; without it a stage that reads another collection is refused (238). */
+void pipeline_run_set_foreign(struct pipeline_run *run, const struct pipeline_foreign *foreign);
 void pipeline_run_free(struct pipeline_run *run);
 /* The next result, borrowed until the next call; data NULL at the end. Error 292 beyond the memory limit. */
 bool pipeline_run_next(struct pipeline_run *run, struct bdoc *out, struct err *err) ERR_WARN_UNUSED;

@@ -22,6 +22,11 @@ struct pipeline_run *pipeline_run_new(const struct pipeline *pipeline, uint32_t 
     return run;
 }
 
+void pipeline_run_set_foreign(struct pipeline_run *run, const struct pipeline_foreign *foreign)
+{
+    run->foreign = foreign;
+}
+
 void pipeline_run_free(struct pipeline_run *run)
 {
     if (run == NULL)

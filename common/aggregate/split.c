@@ -71,7 +71,8 @@ static struct bdoc list_finish(struct list *list)
 static void add_rest(const struct pipeline *p, uint32_t from, struct list *list)
 {
     for (uint32_t i = from; i < p->count; i++)
-        list_add(list, p->stages[i].source);
+        if (p->stages[i].type->spread != SPREAD_SINK)
+            list_add(list, p->stages[i].source);
 }
 
 /* $limit n, or $skip s with $limit n behind: how many documents of each shard can matter; 0: all. */

@@ -3,6 +3,7 @@
 #define SHERD_AGGREGATE_STAGE_H
 
 #include "aggregate/pipeline.h"
+#include "bson/path.h"
 #include "expr/expr.h"
 #include "expr/writer.h"
 #include "query/projection.h"
@@ -16,7 +17,7 @@ struct stage_compiler {
     const struct expr_env *env;
     struct err *err;
     struct pipeline *pipeline;
-    int depth; /* of $facet */
+    int depth; /* of nested pipelines */
 };
 
 /* How a stage may be spread over shards. */
@@ -29,6 +30,11 @@ enum stage_spread {
     SPREAD_GROUP,
     SPREAD_COUNT,
     SPREAD_SOURCE, /* makes documents itself */
+    SPREAD_SINK,   /* writes the result: the daemon's business */
+};
+
+enum {
+    STAGE_MAX_DEPTH = 20, /* of pipelines in $lookup, $unionWith and $facet */
 };
 
 struct stage_type {
@@ -83,19 +89,27 @@ struct pipeline_run {
     uint32_t count;
     size_t memory_bytes;
     size_t memory_limit_bytes;
-    struct arena scratch; /* of one document; reset before each evaluation */
+    const struct pipeline_foreign *foreign; /* NULL: other collections cannot be read */
+    struct arena scratch;                   /* of one document; reset before each evaluation */
 };
 
 extern const struct stage_type stage_match, stage_project, stage_add_fields, stage_set, stage_unset, stage_limit,
     stage_skip, stage_sort, stage_count, stage_unwind, stage_replace_root, stage_replace_with, stage_group,
     stage_group_partial, stage_group_merge, stage_sort_by_count, stage_facet, stage_bucket, stage_bucket_auto,
-    stage_redact;
+    stage_redact, stage_lookup, stage_union_with, stage_graph_lookup;
 
 bool stage_input(struct stage_run *run, struct bdoc *out, struct err *err) ERR_WARN_UNUSED;
 /* Adds bytes held by a stage (negative: given back); 292 beyond the limit. `name` is the stage's. */
 bool stage_hold(struct stage_run *run, int64_t bytes, struct err *err) ERR_WARN_UNUSED;
 /* Compiles {$name: operand} and appends it to the pipeline. */
 bool stage_add(struct stage_compiler *c, struct bdoc spec) ERR_WARN_UNUSED;
+/* Writes the fields of `doc` with the one at `path` replaced (added when missing; `val` of type BT_EOO: removed). The
+ * caller opened the document. Whatever is no document on the way is replaced by one. */
+void stage_write_replaced(struct bdoc doc, const char *path, const struct bval *val, struct buf *out);
+/* The value at `path`; documents only on the way: an array in between is no path. BT_EOO: missing. */
+struct bval stage_find_path(struct bdoc doc, const char *path);
+/* A compiled path that lies in the compiler's arena. */
+bool stage_compile_path(struct stage_compiler *c, const char *text, struct path *out) ERR_WARN_UNUSED;
 /* {name: value} as a document in the arena. */
 struct bdoc stage_wrap(struct arena *arena, const char *name, const struct bval *value);
 

@@ -26,8 +26,9 @@ static bool compile_facet(struct stage_compiler *c, struct stage *stage, const s
     struct belem elem;
     if (operand->type != BT_DOCUMENT || bdoc_is_empty(bval_doc(operand)))
         return err_set(c->err, 40169, "the $facet specification must be a non-empty object");
-    if (c->depth > 0)
-        return err_set(c->err, 40600, "$facet is not allowed to be used within a $facet stage");
+    if (c->depth >= STAGE_MAX_DEPTH)
+        return err_set(c->err, ERR_ExceededMemoryLimit, "pipelines are nested more than %d levels deep",
+                       STAGE_MAX_DEPTH);
     struct facet_list *list = arena_alloc(c->arena, sizeof *list);
     list->items = arena_alloc(c->arena, bdoc_count(bval_doc(operand)) * sizeof *list->items);
     biter_init(&iter, bval_doc(operand));
@@ -51,6 +52,9 @@ static bool compile_facet(struct stage_compiler *c, struct stage *stage, const s
             if (!stage_add(&inner, bval_doc(&item.val)))
                 return false;
         }
+        for (uint32_t i = 0; i < inner.pipeline->count; i++)
+            if (inner.pipeline->stages[i].type == &stage_facet)
+                return err_set(c->err, 40600, "$facet is not allowed to be used within a $facet stage");
         if (inner.pipeline->count > 0 && inner.pipeline->stages[0].type->spread == SPREAD_SOURCE)
             return err_set(c->err, 40600, "%s is not allowed to be used within a $facet stage",
                            inner.pipeline->stages[0].type->name);
@@ -92,6 +96,7 @@ static bool run_facet(struct stage_run *run, const struct facet *facet, struct f
     size_t held = run->run->memory_bytes;
     size_t limit = run->run->memory_limit_bytes;
     struct pipeline_run *inner = pipeline_run_new(facet->pipeline, 0, source, limit > held ? limit - held : 0);
+    pipeline_run_set_foreign(inner, run->run->foreign);
     size_t start = write_begin_field(&run->out, facet->name, strlen(facet->name), BT_ARRAY);
     uint32_t index = 0;
     bool ok;

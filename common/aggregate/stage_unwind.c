@@ -76,55 +76,6 @@ static bool compile_unwind(struct stage_compiler *c, struct stage *stage, const 
     return true;
 }
 
-/* Writes the fields of `doc` with the one at `path` replaced (added when missing; BT_EOO: removed). */
-static void write_replaced(struct bdoc doc, const char *path, const struct bval *val, struct buf *out)
-{
-    size_t len = strcspn(path, ".");
-    const char *rest = path[len] == '.' ? path + len + 1 : NULL;
-    struct biter iter;
-    struct belem elem;
-    bool found = false;
-    biter_init(&iter, doc);
-    while (biter_next(&iter, &elem)) {
-        if (found || elem.key_len != len || memcmp(elem.key, path, len) != 0) {
-            write_elem(out, &elem);
-            continue;
-        }
-        found = true;
-        if (rest == NULL) {
-            write_value(out, path, len, val);
-            continue;
-        }
-        size_t start = write_begin_field(out, path, len, BT_DOCUMENT);
-        write_replaced(elem.val.type == BT_DOCUMENT ? bval_doc(&elem.val) : bdoc_empty(), rest, val, out);
-        write_end(out, start);
-    }
-    if (found || val->type == BT_EOO)
-        return;
-    if (rest == NULL) {
-        write_value(out, path, len, val);
-        return;
-    }
-    size_t start = write_begin_field(out, path, len, BT_DOCUMENT);
-    write_replaced(bdoc_empty(), rest, val, out);
-    write_end(out, start);
-}
-
-/* Documents only on the way: an array in between is no path. */
-static struct bval find_path(struct bdoc doc, const char *path)
-{
-    struct bval val = BVAL_MISSING;
-    for (;;) {
-        size_t len = strcspn(path, ".");
-        if (!bdoc_find_n(doc, path, len, &val) || path[len] == 0)
-            return val;
-        if (val.type != BT_DOCUMENT)
-            return BVAL_MISSING;
-        doc = bval_doc(&val);
-        path += len + 1;
-    }
-}
-
 /* `val` NULL: the document as it is; of type BT_EOO: without the field. `index` below 0: null. */
 static struct bdoc emit(struct stage_run *run, struct bdoc doc, const struct bval *val, int64_t index)
 {
@@ -135,7 +86,7 @@ static struct bdoc emit(struct stage_run *run, struct bdoc doc, const struct bva
         buf_clear(out);
         buf_append(out, doc.data, doc.len);
     } else {
-        write_replaced(doc, run->stage->path, val, out);
+        stage_write_replaced(doc, run->stage->path, val, out);
         write_end(out, start);
     }
     if (run->stage->index_path == NULL)
@@ -143,7 +94,7 @@ static struct bdoc emit(struct stage_run *run, struct bdoc doc, const struct bva
     struct bval number = {.type = BT_INT64, .len = sizeof index, .data = (const uint8_t *)&index};
     struct buf next = BUF_INIT;
     start = write_begin(&next);
-    write_replaced(write_view(out, 0), run->stage->index_path, index < 0 ? &BVAL_NULL : &number, &next);
+    stage_write_replaced(write_view(out, 0), run->stage->index_path, index < 0 ? &BVAL_NULL : &number, &next);
     write_end(&next, start);
     buf_deinit(out);
     *out = next;
@@ -154,7 +105,7 @@ static struct bdoc emit(struct stage_run *run, struct bdoc doc, const struct bva
 static bool begin_document(struct stage_run *run, struct bdoc doc, struct bdoc *out)
 {
     struct unwind_state *state = run->state;
-    struct bval val = find_path(doc, run->stage->path);
+    struct bval val = stage_find_path(doc, run->stage->path);
     bool nullish = val.type == BT_EOO || val.type == BT_NULL || val.type == BT_UNDEFINED;
     bool empty = val.type == BT_ARRAY && bdoc_is_empty(bval_doc(&val));
     if (nullish || empty) {
@@ -171,7 +122,7 @@ static bool begin_document(struct stage_run *run, struct bdoc doc, struct bdoc *
     }
     buf_clear(&state->doc);
     buf_append(&state->doc, doc.data, doc.len);
-    val = find_path(write_view(&state->doc, 0), run->stage->path);
+    val = stage_find_path(write_view(&state->doc, 0), run->stage->path);
     biter_init(&state->iter, bval_doc(&val));
     state->index = 0;
     state->active = true;

@@ -20,7 +20,8 @@ enum {
 struct expr_env {
     int64_t now_ms;        /* $$NOW, milliseconds since 1970 */
     uint64_t cluster_time; /* $$CLUSTER_TIME as timestamp bits; 0: not available */
-    struct bdoc let;       /* the command's `let`: values, already constant; data NULL: none */
+    struct bdoc let;       /* the command's `let`: expressions that need no document; data NULL: none */
+    uint64_t random;       /* seed of $rand; 0: made from the time */
 };
 
 struct expr;

@@ -104,7 +104,7 @@ static bool split_path(struct expr_compiler *c, struct expr *node, const char *t
     return true;
 }
 
-/* $$NOW, $$REMOVE and the command's `let`: constants. False: no such name. */
+/* $$NOW, $$REMOVE and their like: constants. False: no such name. */
 static bool find_constant(const struct expr_compiler *c, const char *name, uint32_t len, struct bval *out)
 {
     *out = BVAL_MISSING;
@@ -126,7 +126,21 @@ static bool find_constant(const struct expr_compiler *c, const char *name, uint3
             return true;
         }
     }
-    return c->env != NULL && c->env->let.data != NULL && bdoc_find_n(c->env->let, name, len, out);
+    return false;
+}
+
+/* A variable of the command's `let`: its expression, which reads no document, is evaluated here. */
+static bool find_let(struct expr_compiler *c, const char *name, uint32_t len, bool *found, struct bval *out)
+{
+    struct bval source;
+    *found = c->env != NULL && c->env->let.data != NULL && bdoc_find_n(c->env->let, name, len, &source);
+    if (!*found)
+        return true;
+    struct expr_env outer = *c->env;
+    outer.let = (struct bdoc){0};
+    struct expr *expr;
+    return expr_compile(c->arena, &source, &outer, &expr, c->err) &&
+           expr_eval(expr, bdoc_empty(), c->arena, out, c->err);
 }
 
 static struct expr *constant_path(struct expr_compiler *c, struct bval value, const char *rest, uint32_t rest_len)
@@ -169,6 +183,11 @@ static struct expr *compile_variable(struct expr_compiler *c, const char *text, 
     found = found || (name_len == 7 && memcmp(text, "CURRENT", 7) == 0);
     struct bval value;
     if (!found && find_constant(c, text, name_len, &value))
+        return constant_path(c, value, rest, rest_len);
+    bool in_let = false;
+    if (!found && !find_let(c, text, name_len, &in_let, &value))
+        return NULL;
+    if (in_let)
         return constant_path(c, value, rest, rest_len);
     if (!found) {
         err_set(c->err, ERR_EXPR_VARIABLE, "Use of undefined variable: %.*s", (int)name_len, text);
@@ -319,7 +338,7 @@ static struct expr *compile_call(struct expr_compiler *c, struct bdoc doc, const
     call->op = op;
     if (!compile_operand(c, call, &first->val))
         return NULL;
-    call->constant = op->compile == NULL;
+    call->constant = op->compile == NULL || call->kind == EXPR_CONSTANT;
     for (uint32_t i = 0; i < call->arg_count; i++)
         call->constant = call->constant && (call->args[i] == NULL || call->args[i]->constant);
     return call;

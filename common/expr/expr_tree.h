@@ -57,7 +57,8 @@ struct expr {
     const struct expr_operator *op; /* EXPR_CALL */
     struct expr **args; /* EXPR_CALL, EXPR_DOCUMENT (one for each name), EXPR_ARRAY; an absent named one is NULL */
     uint32_t arg_count;
-    int *slots; /* $let: slot of each argument but the last */
+    uint64_t seed; /* $rand */
+    int *slots;    /* $let: slot of each argument but the last */
 };
 
 /* One evaluation. */
@@ -82,6 +83,7 @@ struct expr_compiler {
     struct expr_variable vars[EXPR_MAX_VARIABLES]; /* those in scope, innermost last */
     int var_count;
     int depth;
+    uint64_t rand_count; /* $rand operators so far: each has a seed of its own */
 };
 
 struct expr *expr_new(struct expr_compiler *c, enum expr_kind kind);

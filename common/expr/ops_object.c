@@ -1,4 +1,7 @@
 /* Documents: $mergeObjects, $objectToArray, $arrayToObject, $getField; and $type. */
+#include "base/map.h"
+#include "base/random.h"
+#include "bson/hash.h"
 #include "expr/expr_tree.h"
 
 #include <string.h>
@@ -198,6 +201,103 @@ static bool compile_get_field(struct expr_compiler *c, struct expr *call, const 
     return input.type == BT_EOO || expr_compile_arg(c, call, 1, &input);
 }
 
+/* Arguments: field, input, value. The name is taken as it is: dots and dollars are part of it. */
+static bool op_set_field(struct expr_scope *s, const struct expr *call, const struct bval *args, struct bval *out)
+{
+    struct biter iter;
+    struct belem elem;
+    uint32_t len;
+    bool done = false;
+    *out = BVAL_NULL;
+    if (expr_is_nullish(&args[1]))
+        return true;
+    if (args[1].type != BT_DOCUMENT)
+        return err_set(s->err, 4161105, "%s requires 'input' to evaluate to type Object", call->op->name);
+    if (args[0].type != BT_STRING)
+        return err_set(s->err, 4161107, "%s requires 'field' to evaluate to a constant string", call->op->name);
+    const char *name = bval_str(&args[0], &len);
+    struct buf buf = BUF_INIT;
+    size_t start = write_begin(&buf);
+    biter_init(&iter, bval_doc(&args[1]));
+    while (biter_next(&iter, &elem)) {
+        bool same = !done && elem.key_len == len && memcmp(elem.key, name, len) == 0;
+        done = done || same;
+        write_value(&buf, elem.key, elem.key_len, same ? &args[2] : &elem.val);
+    }
+    if (!done)
+        write_value(&buf, name, len, &args[2]);
+    write_end(&buf, start);
+    *out = make_doc(s->scratch, &buf, BT_DOCUMENT);
+    return true;
+}
+
+/* {field: ..., input: ..., value: ...}; $unsetField is $setField with a missing value. */
+static bool compile_set_field(struct expr_compiler *c, struct expr *call, const struct bval *operand)
+{
+    static const char *const names[] = {"field", "input", "value"};
+    uint32_t count = (uint32_t)call->op->tag;
+    struct biter iter;
+    struct belem elem;
+    if (operand->type != BT_DOCUMENT)
+        return err_set(c->err, 4161100, "%s only supports an object as its argument", call->op->name);
+    expr_reserve_args(c, call, 3);
+    biter_init(&iter, bval_doc(operand));
+    while (biter_next(&iter, &elem)) {
+        uint32_t place = 0;
+        while (place < count && strcmp(names[place], elem.key) != 0)
+            place++;
+        if (place == count)
+            return err_set(c->err, 4161101, "%s found an unknown argument: %s", call->op->name, elem.key);
+        if (!expr_compile_arg(c, call, place, &elem.val))
+            return false;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        if (call->args[i] == NULL)
+            return err_set(c->err, 4161102, "%s requires '%s' to be specified", call->op->name, names[i]);
+    if (!expr_is_constant(call->args[0]))
+        return err_set(c->err, 4161106, "%s requires 'field' to evaluate to a constant", call->op->name);
+    return true;
+}
+
+static bool op_bson_size(struct expr_scope *s, const struct expr *call, const struct bval *args, struct bval *out)
+{
+    (void)call;
+    *out = BVAL_NULL;
+    if (expr_is_nullish(&args[0]))
+        return true;
+    if (args[0].type != BT_DOCUMENT)
+        return err_set(s->err, 31393, "$bsonSize requires a document input, found: %s", bval_type_name(args[0].type));
+    *out = make_i32(s->scratch, (int32_t)args[0].len);
+    return true;
+}
+
+static bool op_hashed_key(struct expr_scope *s, const struct expr *call, const struct bval *args, struct bval *out)
+{
+    (void)call;
+    *out = make_i64(s->scratch, bval_hash(&args[0]));
+    return true;
+}
+
+/* A number in [0, 1) out of the seed and the document: the same again when a command is repeated with its seed. */
+static bool op_rand(struct expr_scope *s, const struct expr *call, const struct bval *args, struct bval *out)
+{
+    (void)args;
+    struct prng prng = {call->seed ^ hash_bytes(s->root.data, s->root.len)};
+    *out = make_f64(s->scratch, (double)(prng_next(&prng) >> 11) / 9007199254740992.0);
+    return true;
+}
+
+static bool compile_rand(struct expr_compiler *c, struct expr *call, const struct bval *operand)
+{
+    bool empty = (operand->type == BT_DOCUMENT || operand->type == BT_ARRAY) && bdoc_is_empty(bval_doc(operand));
+    if (!empty)
+        return err_set(c->err, 3040501, "$rand does not currently accept arguments");
+    uint64_t seed = c->env == NULL ? 0 : c->env->random != 0 ? c->env->random : (uint64_t)c->env->now_ms;
+    struct prng prng = {seed + ++c->rand_count};
+    call->seed = prng_next(&prng);
+    return true;
+}
+
 static bool op_type(struct expr_scope *s, const struct expr *call, const struct bval *args, struct bval *out)
 {
     (void)call;
@@ -219,6 +319,11 @@ const struct expr_operator expr_ops_object[] = {
     {"$objectToArray", 1, 1, false, op_object_to_array, NULL, NULL, 0},
     {"$arrayToObject", 1, 1, false, op_array_to_object, NULL, NULL, 0},
     {"$getField", 1, 2, false, op_get_field, NULL, compile_get_field, 0},
+    {"$setField", 3, 3, false, op_set_field, NULL, compile_set_field, 3},
+    {"$unsetField", 2, 2, false, op_set_field, NULL, compile_set_field, 2},
+    {"$bsonSize", 1, 1, false, op_bson_size, NULL, NULL, 0},
+    {"$toHashedIndexKey", 1, 1, false, op_hashed_key, NULL, NULL, 0},
+    {"$rand", 0, 0, true, op_rand, NULL, compile_rand, 0},
     {"$type", 1, 1, false, op_type, NULL, NULL, 0},
     {"$isNumber", 1, 1, false, op_is_number, NULL, NULL, 0},
     {NULL, 0, 0, false, NULL, NULL, NULL, 0},

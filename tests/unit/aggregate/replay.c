@@ -61,6 +61,7 @@ static bool field_true(struct bdoc doc, const char *name)
 
 /* One command while it runs. */
 struct run {
+    struct replay_db *db;
     struct replay_collection *coll;
     struct bdoc command;
     struct arena arena;
@@ -502,6 +503,8 @@ static bool run_find_and_modify(struct run *run)
 
 struct cursor {
     struct replay_collection *coll;
+    struct filter *filter; /* NULL: every document */
+    struct arena arena;    /* of the filter */
     size_t at;
 };
 
@@ -509,8 +512,35 @@ static bool next_document(void *arg, struct bdoc *out, struct err *err)
 {
     struct cursor *cursor = arg;
     (void)err;
-    *out = cursor->at < cursor->coll->count ? doc_at(cursor->coll, cursor->at++) : (struct bdoc){0};
+    while (cursor->at < cursor->coll->count) {
+        *out = doc_at(cursor->coll, cursor->at++);
+        if (cursor->filter == NULL || filter_matches(cursor->filter, *out))
+            return true;
+    }
+    *out = (struct bdoc){0};
     return true;
+}
+
+static bool open_foreign(void *arg, const char *coll, struct bdoc filter, struct doc_source *out, struct err *err)
+{
+    struct run *run = arg;
+    struct cursor *cursor = mem_alloc(sizeof *cursor);
+    arena_init(&cursor->arena);
+    cursor->coll = strcmp(coll, "{{d}}") == 0 ? &run->db->other : run->coll;
+    *out = (struct doc_source){.next = next_document, .arg = cursor};
+    if (filter_compile(&cursor->arena, filter, NULL, &cursor->filter, err))
+        return true;
+    arena_deinit(&cursor->arena);
+    mem_free(cursor);
+    return false;
+}
+
+static void close_foreign(void *arg, struct doc_source *source)
+{
+    struct cursor *cursor = source->arg;
+    (void)arg;
+    arena_deinit(&cursor->arena);
+    mem_free(cursor);
 }
 
 static bool run_aggregate(struct run *run)
@@ -528,6 +558,8 @@ static bool run_aggregate(struct run *run)
         return false;
     struct pipeline_run *running = pipeline_run_new(pipeline, 0, source, PIPELINE_MEMORY_LIMIT_BYTES);
     bool ok = true;
+    struct pipeline_foreign foreign = {open_foreign, close_foreign, run};
+    pipeline_run_set_foreign(running, &foreign);
     BSON_APPEND_ARRAY_BEGIN(run->reply, "documents", &array);
     for (int i = 0; ok; i++) {
         ok = pipeline_run_next(running, &doc, run->err);
@@ -557,7 +589,7 @@ static bool run_inserts(struct run *run)
     return run_write(run, "documents", run_insert_statement);
 }
 
-enum replay_outcome replay_run(struct replay_collection *coll, struct bdoc command, bson_t *reply, struct err *err)
+enum replay_outcome replay_run(struct replay_db *db, struct bdoc command, bson_t *reply, struct err *err)
 {
     static const struct {
         const char *name;
@@ -578,7 +610,7 @@ enum replay_outcome replay_run(struct replay_collection *coll, struct bdoc comma
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         if (strcmp(table[i].name, first.key) != 0)
             continue;
-        struct run run = {.coll = coll, .command = command, .reply = reply, .err = err};
+        struct run run = {.db = db, .coll = &db->main, .command = command, .reply = reply, .err = err};
         arena_init(&run.arena);
         bool ok = table[i].run(&run);
         arena_deinit(&run.arena);

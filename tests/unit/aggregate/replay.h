@@ -12,6 +12,12 @@ struct replay_collection {
     uint32_t next_id; /* of generated ObjectIds */
 };
 
+/* Two collections, {{c}} and {{d}}: the second is what $lookup and its like read. */
+struct replay_db {
+    struct replay_collection main;
+    struct replay_collection other;
+};
+
 void replay_collection_clear(struct replay_collection *coll);
 void replay_collection_add(struct replay_collection *coll, struct bdoc doc);
 
@@ -23,7 +29,7 @@ enum replay_outcome {
 
 /* Runs a command; `reply` (initialised by the caller) gets the reduced reply: documents, n, nModified, values, value
  * ... */
-enum replay_outcome replay_run(struct replay_collection *coll, struct bdoc command, bson_t *reply, struct err *err);
+enum replay_outcome replay_run(struct replay_db *db, struct bdoc command, bson_t *reply, struct err *err);
 
 /* What may differ in a comparison. */
 struct replay_flags {

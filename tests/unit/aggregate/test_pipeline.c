@@ -110,7 +110,9 @@ static void pipeline_malformed_fails_with_code(void **state)
         {"[{'$project': {}}]", 51272},
         {"[{'$unwind': 't'}]", 28818},
         {"[{'$count': ''}]", 40157},
-        {"[{'$lookup': {}}]", 238},
+        {"[{'$lookup': {}}]", 9},
+        {"[{'$sample': {'size': 1}}]", 238},
+        {"[{'$out': 'x'}, {'$match': {}}]", 40601},
         {"[{'$limit': 1}, {'$collStats': {}}]", 40602},
         {"[{'$match': {'a': {'$nope': 1}}}]", 2},
     };

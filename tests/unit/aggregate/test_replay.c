@@ -79,14 +79,14 @@ enum verdict {
     SKIPPED,
 };
 
-static enum verdict run_command(struct replay_collection *coll, struct bdoc entry, const char *name,
-                                struct score *score, int limit)
+static enum verdict run_command(struct replay_db *db, struct bdoc entry, const char *name, struct score *score,
+                                int limit)
 {
     struct err err = {0};
     bson_t reply = BSON_INITIALIZER;
     struct bdoc command = sub(entry, "run");
     struct bdoc expect = sub(entry, "expect");
-    enum replay_outcome outcome = replay_run(coll, command, &reply, &err);
+    enum replay_outcome outcome = replay_run(db, command, &reply, &err);
     enum verdict verdict = SKIPPED;
     if (outcome != REPLAY_UNSUPPORTED) {
         bool good = check_reply(entry, expect, bdoc_of(&reply), outcome == REPLAY_REFUSED, &err);
@@ -110,23 +110,29 @@ static enum verdict run_command(struct replay_collection *coll, struct bdoc entr
 
 static void run_case(struct bdoc test, struct score *score, int limit)
 {
-    struct replay_collection coll = {0};
+    struct replay_db db = {0};
     struct biter iter;
     struct belem elem;
     struct bval name;
     uint32_t len;
     bdoc_find(test, "name", &name);
-    enum verdict verdict = bdoc_has(test, "other") || bdoc_has(test, "options") ? SKIPPED : PASSED;
+    enum verdict verdict = bdoc_has(test, "options") ? SKIPPED : PASSED;
     biter_init(&iter, sub(test, "documents"));
     while (biter_next(&iter, &elem))
-        replay_collection_add(&coll, bval_doc(&elem.val));
+        replay_collection_add(&db.main, bval_doc(&elem.val));
+    if (bdoc_has(test, "other")) {
+        biter_init(&iter, sub(sub(test, "other"), "documents"));
+        while (biter_next(&iter, &elem))
+            replay_collection_add(&db.other, bval_doc(&elem.val));
+    }
     biter_init(&iter, sub(test, "commands"));
     while (verdict == PASSED && biter_next(&iter, &elem))
-        verdict = run_command(&coll, bval_doc(&elem.val), bval_str(&name, &len), score, limit);
+        verdict = run_command(&db, bval_doc(&elem.val), bval_str(&name, &len), score, limit);
     score->passed += verdict == PASSED ? 1 : 0;
     score->failed += verdict == FAILED ? 1 : 0;
     score->skipped += verdict == SKIPPED ? 1 : 0;
-    replay_collection_clear(&coll);
+    replay_collection_clear(&db.main);
+    replay_collection_clear(&db.other);
 }
 
 static void run_file(const char *folder, const char *category, int limit, struct score *score)

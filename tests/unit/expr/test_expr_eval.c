@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-static const struct expr_env env = {.now_ms = 1700000000000};
+/* {three: {$add: [1, 2]}} */
+static struct expr_env env = {.now_ms = 1700000000000};
 
 /* An expression, a document, and {"v": result} ({} for a missing one). */
 struct eval_case {
@@ -22,6 +23,7 @@ static void check_all(const struct eval_case *cases, size_t count)
         struct err err = {0};
         struct bval got;
         arena_init(&arena);
+        env.let = json_doc(&arena, "{'three': {'$add': [1, 2]}}");
         struct bval source = json_val(&arena, cases[i].expr);
         if (!expr_compile(&arena, &source, &env, &expr, &err) ||
             !expr_eval(expr, json_doc(&arena, cases[i].doc), &arena, &got, &err))
@@ -106,6 +108,10 @@ static void expr_arrays_strings_and_documents(void **state)
         {"{'$toString': 1.5}", "{}", "{'v': '1.5'}"},
         {"{'$toInt': '12'}", "{}", "{'v': 12}"},
         {"{'$mergeObjects': ['$a', {'b': 2}]}", "{'a': {'a': 1, 'b': 1}}", "{'v': {'a': 1, 'b': 2}}"},
+        {"{'$setField': {'field': {'$literal': '$a.b'}, 'input': '$a', 'value': 1}}", "{'a': {'x': 0}}",
+         "{'v': {'x': 0, '$a.b': 1}}"},
+        {"{'$unsetField': {'field': 'a.b', 'input': {'$literal': {'a.b': 1, 'c': 2}}}}", "{}", "{'v': {'c': 2}}"},
+        {"{'$add': ['$$three', 1]}", "{}", "{'v': 4}"},
         {"{'$sum': '$a'}", "{'a': [1, 'x', 2.5]}", "{'v': 3.5}"},
         {"{'$dateToString': {'date': {'$date': {'$numberLong': '0'}}, 'format': '%Y-%m-%d'}}", "{}",
          "{'v': '1970-01-01'}"},
