@@ -7,11 +7,17 @@
 #include "command/reply.h"
 #include "command/table.h"
 
-enum { SLOW_MS = 100 };
+#include <stdalign.h>
+#include <stdatomic.h>
+
+enum {
+    SLOW_MS = 100,
+    SLOW_LINES_MAX = 20, /* a second: an overloaded daemon mustn't write a line per command */
+};
 
 struct command_ctx *command_ctx_new(struct wire_frame *frame, const struct wire_msg *msg)
 {
-    struct command_ctx *ctx = mem_alloc(sizeof *ctx);
+    struct command_ctx *ctx = mem_alloc_aligned(1, sizeof *ctx, alignof(struct command_ctx));
     arena_init(&ctx->arena);
     ctx->frame = wire_frame_ref(frame);
     ctx->msg = *msg;
@@ -79,13 +85,39 @@ static struct wire_frame *success_frame(struct command_ctx *ctx)
     return error_frame(ctx, &err);
 }
 
+/* Whether one more line may be written in this second; *left_out: those that could not be before. */
+static bool may_log_slow(int64_t now_ms, unsigned *left_out)
+{
+    static _Atomic int64_t second;
+    static atomic_uint lines;
+    static atomic_uint skipped;
+    int64_t before = atomic_load(&second);
+    if (before != now_ms / 1000 && atomic_compare_exchange_strong(&second, &before, now_ms / 1000))
+        atomic_store(&lines, 0);
+    if (atomic_fetch_add(&lines, 1) >= SLOW_LINES_MAX) {
+        atomic_fetch_add(&skipped, 1);
+        return false;
+    }
+    *left_out = atomic_exchange(&skipped, 0);
+    return true;
+}
+
+static void log_if_slow(const struct command_ctx *ctx, const struct err *err)
+{
+    unsigned left_out;
+    int64_t now_ms = clock_now_ms();
+    if (now_ms - ctx->started_ms < SLOW_MS || !may_log_slow(now_ms, &left_out))
+        return;
+    uint32_t len;
+    log_info("COMMAND", 4301, "Slow command", LOG_STR("command", ctx->name), LOG_STR("db", ctx->db),
+             LOG_STR("ns", ctx->value.type == BT_STRING ? bval_str(&ctx->value, &len) : NULL),
+             LOG_I64("durationMillis", now_ms - ctx->started_ms), LOG_I64("code", err != NULL ? err->code : 0),
+             LOG_I64("linesLeftOut", left_out));
+}
+
 void command_finish(struct command_ctx *ctx, const struct err *err)
 {
-    int64_t took_ms = clock_now_ms() - ctx->started_ms;
-    if (took_ms >= SLOW_MS)
-        log_info("COMMAND", 4301, "Slow command", LOG_STR("command", ctx->name), LOG_STR("db", ctx->db),
-                 LOG_STR("ns", ctx->value.type == BT_STRING ? bval_str(&ctx->value, &(uint32_t){0}) : NULL),
-                 LOG_I64("durationMillis", took_ms), LOG_I64("code", err != NULL ? err->code : 0));
+    log_if_slow(ctx, err);
     struct wire_frame *frame = err != NULL ? error_frame(ctx, err) : success_frame(ctx);
     ctx->respond(ctx, frame);
     command_ctx_free(ctx);

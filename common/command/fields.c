@@ -203,7 +203,8 @@ bool field_get_date(struct bdoc doc, const char *name, int64_t *out_ms, struct e
 
 bool field_require(struct bdoc doc, const char *name, struct err *err)
 {
-    if (bdoc_has(doc, name))
+    struct bval val;
+    if (field_find(doc, name, &val))
         return true;
     return err_set(err, COMMAND_ERR_FIELD_MISSING, "BSON field '%s' is missing but a required field", name);
 }

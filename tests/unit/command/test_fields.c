@@ -168,13 +168,15 @@ static void fields_unknown_is_40415_generic_is_not(void **state)
     bson_destroy(doc);
 }
 
-static void fields_missing_is_40414(void **state)
+static void fields_missing_or_null_is_40414(void **state)
 {
     (void)state;
     struct err err;
-    bson_t *doc = json("{\"a\": null}");
+    bson_t *doc = json("{\"a\": 0, \"n\": null}");
     assert_true(field_require(bdoc_of(doc), "a", &err));
     assert_false(field_require(bdoc_of(doc), "b", &err));
+    assert_int_equal(err.code, COMMAND_ERR_FIELD_MISSING);
+    assert_false(field_require(bdoc_of(doc), "n", &err));
     assert_int_equal(err.code, COMMAND_ERR_FIELD_MISSING);
     bson_destroy(doc);
 }
@@ -186,7 +188,7 @@ int main(void)
         cmocka_unit_test(fields_of_another_type_are_mismatches),
         cmocka_unit_test(fields_short_uuid_and_string_with_nul_are_refused),
         cmocka_unit_test(fields_unknown_is_40415_generic_is_not),
-        cmocka_unit_test(fields_missing_is_40414),
+        cmocka_unit_test(fields_missing_or_null_is_40414),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
