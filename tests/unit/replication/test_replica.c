@@ -159,6 +159,22 @@ static void three_members_agree(void **state)
     group_deinit(&group);
 }
 
+static void five_members_survive_the_loss_of_two(void **state)
+{
+    (void)state;
+    group_init(&group, 5, 27410);
+    group_start_all(&group);
+    for (unsigned i = 0; i < 10; i++)
+        group_propose_wait(&group, i, 64);
+    for (unsigned i = 0; i < 2; i++)
+        group_stop(&group, group_wait_leader(&group), 0);
+    for (unsigned i = 10; i < 20; i++)
+        group_propose_wait(&group, i, 64);
+    group_start_all(&group);
+    assert_true(group_equal(&group));
+    group_deinit(&group);
+}
+
 static void three_follower_refuses_and_names_the_leader(void **state)
 {
     struct outcome outcome;
@@ -374,6 +390,7 @@ int main(void)
         cmocka_unit_test(alone_too_much_in_flight_is_busy),
         cmocka_unit_test(alone_bulk_faster_than_segments_is_not_refused),
         cmocka_unit_test(three_members_agree),
+        cmocka_unit_test(five_members_survive_the_loss_of_two),
         cmocka_unit_test(three_follower_refuses_and_names_the_leader),
         cmocka_unit_test(three_leader_lost_and_back_all_acknowledged_there),
         cmocka_unit_test(three_without_majority_outcome_is_unknown),
