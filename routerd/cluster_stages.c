@@ -1,4 +1,5 @@
 #include "routerd/cluster_stages.h"
+#include "command/fields.h"
 
 #include "aggregate/pipeline.h"
 #include "base/clock.h"
@@ -208,6 +209,9 @@ static bool make_source(struct command_ctx *ctx, struct bdoc stages, struct doc_
     if (!biter_next(&iter, &elem))
         return err_set(err, ERR_InvalidNamespace, "{aggregate: 1} is not valid for an empty stage.");
     if (strcmp(elem.key, "$currentOp") == 0) {
+        if (elem.val.type != BT_DOCUMENT)
+            return err_set(err, ERR_FailedToParse, "$currentOp options must be specified in an object, but found: %s",
+                           bval_type_name(elem.val.type));
         current_op(ctx, list);
         return true;
     }
@@ -247,6 +251,16 @@ static bool fill(struct pipeline *pipeline, struct doc_list *list, bson_t *batch
     return ok;
 }
 
+/* As the shards do for pipelines that run there. */
+static bool check_fields(const struct command_ctx *ctx, struct err *err)
+{
+    static const char *const known[] = {"aggregate", "pipeline",     "cursor",
+                                        "explain",   "allowDiskUse", "hint",
+                                        "collation", "let",          "bypassDocumentValidation",
+                                        NULL};
+    return fields_check_known(ctx->body, "aggregate", known, err);
+}
+
 enum command_status cluster_stages_run(struct command_ctx *ctx, struct bdoc stages, const struct bdoc *let,
                                        struct err *err)
 {
@@ -254,7 +268,7 @@ enum command_status cluster_stages_run(struct command_ctx *ctx, struct bdoc stag
     struct pipeline *pipeline = NULL;
     struct expr_env env = {.now_ms = clock_wall_ms(), .let = *let};
     bson_t batch = BSON_INITIALIZER;
-    bool ok = make_source(ctx, stages, &list, err) &&
+    bool ok = check_fields(ctx, err) && make_source(ctx, stages, &list, err) &&
               pipeline_compile(&ctx->arena, request_array_rest(&ctx->arena, stages), &env, &pipeline, err) &&
               fill(pipeline, &list, &batch, err);
     if (ok) {

@@ -6,6 +6,7 @@
 #include "routerd/commands.h"
 #include "routerd/cursor_batch.h"
 #include "routerd/forward.h"
+#include "routerd/other_collections.h"
 #include "routerd/request.h"
 #include "routerd/scatter.h"
 
@@ -197,6 +198,11 @@ static enum command_status aggregate_collection(struct command_ctx *ctx, const s
     enum command_status status = COMMAND_ERROR;
     bool again;
     route_init(&route, ctx, ns->full);
+    struct bdoc stages = {0};
+    if (!field_get_array(ctx->body, "pipeline", &stages, err) || !other_collections_allowed(&route, ns, stages, err)) {
+        route_deinit(&route);
+        return COMMAND_ERROR;
+    }
     do {
         again = false;
         switch (forward_primary(&route, &options, &request, err)) {

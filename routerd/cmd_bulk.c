@@ -286,13 +286,22 @@ static bool run_parts(struct bulk *bulk, struct err *err)
     return true;
 }
 
+/* The answer is always one batch. */
+static bool check_cursor(const struct command_ctx *ctx, struct err *err)
+{
+    struct bdoc cursor = {0};
+    int64_t batch_size;
+    return field_get_doc(ctx->body, "cursor", &cursor, err) &&
+           field_get_i64_in(cursor, "batchSize", 0, INT64_MAX, &batch_size, err);
+}
+
 static enum command_status run_bulk_write(struct command_ctx *ctx, struct err *err)
 {
     struct bulk bulk = {.ctx = ctx, .ordered = true};
     bson_init(&bulk.results);
     bool ok = field_get_bool(ctx->body, "ordered", &bulk.ordered, err) &&
-              field_get_bool(ctx->body, "errorsOnly", &bulk.errors_only, err) && read_namespaces(&bulk, err) &&
-              read_ops(&bulk, err) && run_parts(&bulk, err);
+              field_get_bool(ctx->body, "errorsOnly", &bulk.errors_only, err) && check_cursor(ctx, err) &&
+              read_namespaces(&bulk, err) && read_ops(&bulk, err) && run_parts(&bulk, err);
     if (ok)
         append_reply(&bulk);
     bson_destroy(&bulk.results);

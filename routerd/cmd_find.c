@@ -250,23 +250,35 @@ static enum command_status run_get_more(struct command_ctx *ctx, struct err *err
     return status;
 }
 
+static bool check_ids(struct bdoc ids, struct err *err)
+{
+    struct biter iter;
+    struct belem elem;
+    for (biter_init(&iter, ids); biter_next(&iter, &elem);)
+        if (elem.val.type != BT_INT64)
+            return err_set(err, ERR_TypeMismatch,
+                           "BSON field 'killCursors.cursors.%s' is the wrong type '%s', expected type 'long'", elem.key,
+                           bval_type_name(elem.val.type));
+    return true;
+}
+
 static enum command_status run_kill_cursors(struct command_ctx *ctx, struct err *err)
 {
     char ns[COMMAND_NS_MAX + 1];
     struct bdoc ids = {0};
-    if (!collection_name(ctx, ctx->name, ns, err) || !field_require(ctx->body, "cursors", err) ||
-        !field_get_array(ctx->body, "cursors", &ids, err))
+    static const char *const known[] = {"killCursors", "cursors", NULL};
+    if (!collection_name(ctx, ctx->name, ns, err) || !fields_check_known(ctx->body, ctx->command->name, known, err) ||
+        !field_require(ctx->body, "cursors", err) || !field_get_array(ctx->body, "cursors", &ids, err) ||
+        !check_ids(ids, err))
         return COMMAND_ERROR;
     bson_t killed = BSON_INITIALIZER;
     bson_t missing = BSON_INITIALIZER;
     bson_t none = BSON_INITIALIZER;
     struct biter iter;
     struct belem elem;
-    if (ids.data)
-        biter_init(&iter, ids);
-    while (ids.data && biter_next(&iter, &elem)) {
-        int64_t id;
-        bool found = bval_to_i64(&elem.val, &id) && cursor_table_kill(router_of(ctx)->cursors, id, ns);
+    biter_init(&iter, ids);
+    while (biter_next(&iter, &elem)) {
+        bool found = cursor_table_kill(router_of(ctx)->cursors, bval_i64(&elem.val), ns);
         bval_append(found ? &killed : &missing, elem.key, (int)elem.key_len, &elem.val);
     }
     BSON_APPEND_ARRAY(&ctx->reply, "cursorsKilled", &killed);

@@ -1,4 +1,5 @@
 #include "routerd/write_batch.h"
+#include "command/fields.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -69,9 +70,8 @@ bool write_batch_init(struct write_batch *batch, struct command_ctx *ctx, enum w
     write_batch_init_items(batch, ctx, kind, 0);
     if (!command_ns(ctx, &batch->ns, err) || !batch_init(&docs, ctx, write_kind_field(kind), err))
         return false;
-    struct bval ordered;
-    if (bdoc_find(ctx->body, "ordered", &ordered))
-        batch->ordered = bval_truthy(&ordered);
+    if (!field_get_bool(ctx->body, "ordered", &batch->ordered, err))
+        return false;
     batch->count = docs.count;
     batch->items = arena_alloc(&ctx->arena, docs.count * sizeof *batch->items);
     batch_iter_init(&iter, &docs);
