@@ -51,7 +51,7 @@ static bson_t *make_doc(uint32_t number, struct prng *prng)
     bson_oid_init_from_data(&oid, bytes);
     BSON_APPEND_OID(doc, "_id", &oid);
     for (int field = 0; field < 9; field++) {
-        char name[8];
+        char name[24];
         snprintf(name, sizeof name, "field%d", field);
         for (int i = 0; i < 100; i++)
             text[i] = (char)('a' + (char)prng_below(prng, 26));
