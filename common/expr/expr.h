@@ -11,6 +11,7 @@
 #include "bson/value.h"
 
 enum {
+    EXPR_MAX_SCRATCH_BYTES = 64 * 1024 * 1024,       /* of intermediate values for one document */
     EXPR_MAX_DEPTH = 200,                            /* levels of nested expressions */
     EXPR_MAX_VARIABLES = 64,                         /* user variables visible at one place */
     EXPR_MAX_RESULT_BYTES = BDOC_MAX_INTERNAL_BYTES, /* of any value that an expression builds */

@@ -170,6 +170,10 @@ static bool run_array(struct expr_scope *scope, const struct expr *expr, struct 
 
 static bool run_call(struct expr_scope *scope, const struct expr *expr, struct bval *out)
 {
+    /* A $reduce that grows its value would otherwise keep every step of it. */
+    if (scope->scratch->used_bytes > EXPR_MAX_SCRATCH_BYTES)
+        return err_set(scope->err, ERR_ExceededMemoryLimit, "an expression needs more than %d bytes for one document",
+                       EXPR_MAX_SCRATCH_BYTES);
     if (expr->op->lazy)
         return expr->op->eval(scope, expr, NULL, out);
     struct bval few[STACK_ARGS];

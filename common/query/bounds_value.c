@@ -251,6 +251,20 @@ static void add_regex(struct builder *b, const struct filter_node *node)
     add_interval(b, interval);
 }
 
+/* Too many values for an interval each: one from the least to the greatest. */
+static struct value_list list_around(struct arena *arena, const struct filter_members *in,
+                                     const struct bounds_field *field)
+{
+    struct builder b = {.arena = arena, .field = field};
+    if (field->hashed || in->regex_count > 0)
+        return value_list_full();
+    for (uint32_t i = 0; i < in->count; i++)
+        if (!has_point(&in->values[i]))
+            return value_list_full();
+    add_range(&b, (struct end){END_VALUE, in->values[0]}, (struct end){END_VALUE, in->values[in->count - 1]});
+    return b.list;
+}
+
 static struct value_list list_of_members(struct arena *arena, const struct filter_node *node,
                                          const struct bounds_field *field)
 {
@@ -258,6 +272,8 @@ static struct value_list list_of_members(struct arena *arena, const struct filte
     const struct filter_members *in = &node->in;
     if (in->regex_count > 0 && field->hashed)
         return value_list_full();
+    if (in->count > BOUNDS_MAX_INTERVALS)
+        return list_around(arena, in, field);
     b.list.exact = in->regex_count == 0 && !in->has_null && !field->hashed;
     for (uint32_t i = 0; i < in->count; i++) {
         if (!has_point(&in->values[i]))

@@ -139,6 +139,9 @@ static void expr_malformed_fails_with_code(void **state)
         {"{'$size': 5}", 17124},
         {"{'a.b': 1}", 16412},
         {"{'$dateToString': null}", 9},
+        {"{'$reduce': {'input': {'$range': [0, 100000]}, 'initialValue': '', 'in': {'$concat': ['$$value', "
+         "'xxxxxxxx']}}}",
+         146},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -131,6 +131,31 @@ static void bounds_of_a_multikey_index_are_not_intersected(void **state)
     arena_deinit(&arena);
 }
 
+static void bounds_of_a_very_long_in_list_are_one_interval(void **state)
+{
+    struct arena arena;
+    struct bounds b;
+    struct buf text = BUF_INIT;
+    (void)state;
+    arena_init(&arena);
+    buf_append(&text, "{'a': {'$in': [0", 16);
+    for (int i = 1; i <= BOUNDS_MAX_INTERVALS; i++) {
+        const char *number = arena_printf(&arena, ", %d", i);
+        buf_append(&text, number, strlen(number));
+    }
+    buf_append(&text, "]}}", 4);
+    derive(&arena, (const char *)text.data, "{'a': -1}", false, true, &b);
+    assert_int_equal(b.interval_count, 1);
+    assert_false(b.exact);
+    assert_false(b.points);
+    assert_true(has_key(&arena, &b, "{'a': -1}", "{'a': 4096}"));
+    assert_true(has_key(&arena, &b, "{'a': -1}", "{'a': 0}"));
+    assert_false(has_key(&arena, &b, "{'a': -1}", "{'a': 4097}"));
+    assert_false(has_key(&arena, &b, "{'a': -1}", "{'a': -1}"));
+    buf_deinit(&text);
+    arena_deinit(&arena);
+}
+
 static void bounds_overlap_a_chunk_range(void **state)
 {
     struct arena arena;
@@ -273,6 +298,7 @@ int main(void)
         cmocka_unit_test(bounds_of_a_shard_key_are_points_and_unions),
         cmocka_unit_test(bounds_of_a_hashed_field_are_the_hash_of_equal_values),
         cmocka_unit_test(bounds_of_a_multikey_index_are_not_intersected),
+        cmocka_unit_test(bounds_of_a_very_long_in_list_are_one_interval),
         cmocka_unit_test(bounds_overlap_a_chunk_range),
         cmocka_unit_test(bounds_hold_every_matching_document),
     };
