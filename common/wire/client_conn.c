@@ -405,26 +405,31 @@ static void on_mail(struct loop_mail *mail)
     take_step(conn, step);
 }
 
+/* Whether a time limit has passed, or the server's end has come for it. */
+static bool is_expired_locked(const struct client_conn *conn, int64_t now_ms)
+{
+    const struct client_server *server = conn->server;
+    const struct client_server_options *options = &server->options;
+    int64_t quiet_ms = now_ms - conn->active_ms;
+    bool is_working = conn->busy && conn->out == NULL;
+    bool in_message = conn->frame != NULL || conn->header_len > 0 || conn->out != NULL;
+    if (server->force_ms != 0)
+        return now_ms >= server->force_ms || !conn->busy;
+    if (is_working)
+        return false;
+    if (in_message)
+        return quiet_ms > options->message_timeout_ms;
+    if (conn->refusing)
+        return quiet_ms > CLIENT_REFUSING_MS;
+    return options->idle_timeout_ms > 0 && quiet_ms > options->idle_timeout_ms;
+}
+
 void client_conn_check_time(struct client_conn *conn, int64_t now_ms)
 {
-    const struct client_server_options *options = &conn->server->options;
-    bool stopping = conn->server->force_ms != 0;
     pthread_mutex_lock(&conn->mutex);
-    int64_t quiet_ms = now_ms - conn->active_ms;
-    bool in_message = conn->frame != NULL || conn->header_len > 0 || conn->out != NULL;
-    bool working = conn->busy && conn->out == NULL;
+    bool is_expired = is_expired_locked(conn, now_ms);
     pthread_mutex_unlock(&conn->mutex);
-    if (stopping && !working && conn->out == NULL)
-        client_conn_close(conn);
-    else if (stopping && now_ms >= conn->server->force_ms)
-        client_conn_close(conn);
-    else if (working)
-        return;
-    else if (in_message && quiet_ms > options->message_timeout_ms)
-        client_conn_close(conn);
-    else if (conn->refusing && quiet_ms > CLIENT_REFUSING_MS)
-        client_conn_close(conn);
-    else if (!in_message && options->idle_timeout_ms > 0 && quiet_ms > options->idle_timeout_ms)
+    if (is_expired)
         client_conn_close(conn);
 }
 

@@ -154,7 +154,7 @@ static void refuse(struct client_request *request, struct err *err, const char *
     struct wire_frame *reply = raw_wants_reply(request) ? error_reply(err, label) : NULL;
     if (reply != NULL)
         wire_set_ids(reply->data, 0, request->msg.header.request_id);
-    if (request->msg.header.opcode == WIRE_OP_QUERY)
+    if (reply != NULL && request->msg.header.opcode == WIRE_OP_QUERY)
         reply = as_op_reply(reply, request->msg.header.request_id);
     request_end(request, reply, close_after);
 }
