@@ -314,9 +314,12 @@ static bool append_elements(struct place *place, JSObjectRef array)
     for (unsigned i = 0; i < count; i++) {
         place->key_len = snprintf(key, sizeof key, "%u", i);
         JSValueRef value = JSObjectGetPropertyAtIndex(context, array, i, place->exception);
-        if (*place->exception != NULL || !append_js(place, value))
+        if (*place->exception != NULL || !append_js(place, value)) {
+            place->key = "";
             return false;
+        }
     }
+    place->key = "";
     return true;
 }
 

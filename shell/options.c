@@ -1,5 +1,6 @@
 #include "shell/options.h"
 
+#include <stdio.h>
 #include <string.h>
 
 const char options_help[] =
@@ -161,13 +162,10 @@ static bool build_uri(struct parser *parser)
     if (parser->host != NULL || parser->port != NULL) {
         if (parser->uri_seen)
             return err_set(parser->err, ERR_FailedToParse, "--host and --port go without a URI");
-        if (parser->host != NULL && strlen(parser->host) >= URI_MAX_TEXT)
-            return err_set(parser->err, ERR_FailedToParse, "--host is too long");
-        strcpy(text, parser->host != NULL ? parser->host : "127.0.0.1");
-        if (parser->port != NULL && strlen(parser->port) <= 5) {
-            strcat(text, ":");
-            strcat(text, parser->port);
-        }
+        int len = snprintf(text, sizeof text, "%s%s%s", parser->host != NULL ? parser->host : "127.0.0.1",
+                           parser->port != NULL ? ":" : "", parser->port != NULL ? parser->port : "");
+        if (len < 0 || (size_t)len >= sizeof text)
+            return err_set(parser->err, ERR_FailedToParse, "--host or --port is too long");
         out->uri_text = text;
     }
     return uri_parse(out->uri_text, &out->uri, parser->err);

@@ -151,7 +151,7 @@ static bool parse_iso_date(const char *text, int64_t *out_ms)
         if (sscanf(text + 1, "%2d:%2d%n", &hours, &minutes, &used) != 2 &&
             sscanf(text + 1, "%2d%2d%n", &hours, &minutes, &used) != 2)
             return false;
-        offset_min = (*text == '-' ? -1 : 1) * (hours * 60 + minutes);
+        offset_min = (*text == '-' ? -1 : 1) * ((int64_t)hours * 60 + minutes);
         text += 1 + used;
     } else if (*text++ != 'Z') {
         return false;

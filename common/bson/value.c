@@ -312,6 +312,10 @@ bool bdoc_same(struct bdoc a, struct bdoc b)
 
 void biter_init(struct biter *iter, struct bdoc doc)
 {
+    if (doc.data == NULL) {
+        *iter = (struct biter){0};
+        return;
+    }
     iter->pos = doc.data + 4;
     iter->end = doc.data + doc.len - 1;
 }

@@ -84,7 +84,7 @@ bool bdoc_has(struct bdoc doc, const char *key);
 /* Byte equality. */
 bool bdoc_same(struct bdoc a, struct bdoc b);
 
-void biter_init(struct biter *iter, struct bdoc doc);
+void biter_init(struct biter *iter, struct bdoc doc); /* no document, {0}, has no fields */
 /* False at the end. */
 bool biter_next(struct biter *iter, struct belem *out);
 

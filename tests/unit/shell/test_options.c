@@ -85,8 +85,8 @@ static void options_host_and_port_stand_for_a_uri(void **state)
 static void options_malformed_are_refused(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"--nonsense",      "--eval", "--json=xml",     "import",
-                                      "import -c C a b", "--drop", "mongodb://u:p@h"};
+    static const char *const bad[] = {"--nonsense", "--eval",          "--json=xml",    "import",  "import -c C a b",
+                                      "--drop",     "mongodb://u:p@h", "--port 123456", "--port x"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char storage[512];
         struct options options;
