@@ -100,7 +100,7 @@ static void append_range(bson_t *array, size_t index, int32_t min, int32_t max)
     struct buf low = BUF_INIT;
     struct buf high = BUF_INIT;
     bson_t one;
-    char name[16];
+    char name[24];
     append_bound(&low, min);
     append_bound(&high, max);
     snprintf(name, sizeof name, "%zu", index);
@@ -301,7 +301,7 @@ static void insert_many(struct world *world, int from, int count)
     BSON_APPEND_ARRAY_BEGIN(&command, "documents", &array);
     for (int i = 0; i < count; i++) {
         bson_t doc;
-        char name[16];
+        char name[24];
         snprintf(name, sizeof name, "%d", i);
         BSON_APPEND_DOCUMENT_BEGIN(&array, name, &doc);
         BSON_APPEND_INT32(&doc, "_id", from + i);
