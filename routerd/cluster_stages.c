@@ -1,10 +1,10 @@
 #include "routerd/cluster_stages.h"
-#include "command/fields.h"
 
 #include "aggregate/pipeline.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "cluster/routing.h"
+#include "command/fields.h"
 #include "command/namespace.h"
 #include "routerd/client_error.h"
 #include "routerd/cursors.h"

@@ -44,7 +44,8 @@ static bool read_namespaces(struct bulk *bulk, struct err *err)
     while (batch_next(&iter, &doc)) {
         const char *name = NULL;
         if (!field_require(doc, "ns", err) || !field_get_str(doc, "ns", &name, err) || !name ||
-            !ns_parse(&bulk->namespaces[bulk->namespace_count], name, err))
+            !ns_parse(&bulk->namespaces[bulk->namespace_count], name, err) ||
+            !ns_check_write(&bulk->namespaces[bulk->namespace_count], err))
             return false;
         if (forward_is_config_db(bulk->namespaces[bulk->namespace_count].db))
             return err_set(err, ERR_IllegalOperation, "bulkWrite on %s is not allowed", name);
@@ -297,9 +298,10 @@ static bool check_cursor(const struct command_ctx *ctx, struct err *err)
 
 static enum command_status run_bulk_write(struct command_ctx *ctx, struct err *err)
 {
+    static const char *const sequences[] = {"ops", "nsInfo", NULL};
     struct bulk bulk = {.ctx = ctx, .ordered = true};
     bson_init(&bulk.results);
-    bool ok = field_get_bool(ctx->body, "ordered", &bulk.ordered, err) &&
+    bool ok = batch_check_sequences(ctx, sequences, err) && field_get_bool(ctx->body, "ordered", &bulk.ordered, err) &&
               field_get_bool(ctx->body, "errorsOnly", &bulk.errors_only, err) && check_cursor(ctx, err) &&
               read_namespaces(&bulk, err) && read_ops(&bulk, err) && run_parts(&bulk, err);
     if (ok)

@@ -29,8 +29,13 @@ static bool evaluate(struct command_ctx *ctx, struct bdoc let, bson_t *out, stru
                            elem.key);
         if (!expr_eval(expr, bdoc_empty(), &ctx->arena, &value, err))
             return false;
-        if (value.type != BT_EOO)
-            bval_append(out, elem.key, (int)elem.key_len, &value);
+        if (value.type == BT_EOO)
+            continue;
+        /* A shard evaluates what it gets: the result must not look like an expression again. */
+        bson_t literal;
+        bson_append_document_begin(out, elem.key, (int)elem.key_len, &literal);
+        bval_append(&literal, "$literal", -1, &value);
+        bson_append_document_end(out, &literal);
     }
     return true;
 }

@@ -1,8 +1,8 @@
 #include "routerd/write_batch.h"
-#include "command/fields.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "command/fields.h"
 #include "routerd/client_error.h"
 #include "routerd/request.h"
 #include "routerd/single_write.h"
@@ -67,8 +67,10 @@ bool write_batch_init(struct write_batch *batch, struct command_ctx *ctx, enum w
 {
     struct batch docs;
     struct batch_iter iter;
+    const char *const sequences[] = {write_kind_field(kind), NULL};
     write_batch_init_items(batch, ctx, kind, 0);
-    if (!command_ns(ctx, &batch->ns, err) || !batch_init(&docs, ctx, write_kind_field(kind), err))
+    if (!command_ns(ctx, &batch->ns, err) || !batch_check_sequences(ctx, sequences, err) ||
+        !batch_init(&docs, ctx, write_kind_field(kind), err))
         return false;
     if (!field_get_bool(ctx->body, "ordered", &batch->ordered, err))
         return false;
