@@ -37,6 +37,15 @@ void document_cursor_free(struct document_cursor *cursor)
     mem_free(cursor);
 }
 
+size_t document_cursor_memory(const struct document_cursor *cursor)
+{
+    size_t bytes =
+        sizeof *cursor + cursor->arena.used_bytes + cursor->frame->len + cursor->list.cap + cursor->pending.cap;
+    bytes += cursor->sorter == NULL ? 0 : sorter_memory_bytes(cursor->sorter);
+    bytes += cursor->run == NULL ? 0 : pipeline_run_memory_bytes(cursor->run);
+    return bytes + (cursor->last_batch == NULL ? 0 : cursor->last_batch->len);
+}
+
 void document_cursor_list_add(struct document_cursor *cursor, struct bdoc doc)
 {
     buf_append(&cursor->list, doc.data, doc.len);

@@ -62,6 +62,7 @@ struct document_cursor {
     /* The table's own, under its lock. */
     struct document_cursor *next;
     int64_t last_used_ms;
+    size_t held_bytes; /* as counted last */
     bool in_use;
     bool killed;
 };
@@ -80,6 +81,8 @@ bool document_cursor_attach(struct document_cursor *cursor, const struct read_tx
                             struct err *err) ERR_WARN_UNUSED;
 /* Remembers the position; the transaction may end. */
 void document_cursor_detach(struct document_cursor *cursor);
+/* What the cursor keeps in memory between requests. */
+size_t document_cursor_memory(const struct document_cursor *cursor);
 /* The next result before the projection, borrowed until the next call; data NULL at the end. */
 bool document_cursor_next(struct document_cursor *cursor, struct bdoc *out, struct err *err) ERR_WARN_UNUSED;
 /* Adds up to `batch_size` results (-1: no limit by number) to the reply; sets cursor->exhausted when there are no more.

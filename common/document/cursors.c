@@ -19,6 +19,7 @@ struct document_cursors {
     pthread_mutex_t mutex; /* protects everything below and the cursors' table fields */
     struct document_cursor *buckets[CURSOR_BUCKETS];
     uint32_t count;
+    size_t held_bytes; /* by all of them */
     int64_t next_expire_ms;
 };
 
@@ -60,6 +61,7 @@ static struct document_cursor **find_locked(struct document_cursors *cursors, in
 
 static void unlink_locked(struct document_cursors *cursors, struct document_cursor **place)
 {
+    cursors->held_bytes -= (*place)->held_bytes;
     *place = (*place)->next;
     cursors->count--;
 }
@@ -67,9 +69,12 @@ static void unlink_locked(struct document_cursors *cursors, struct document_curs
 bool document_cursors_add(struct document_cursors *cursors, struct document_cursor *cursor, int64_t *id,
                           struct err *err)
 {
+    size_t bytes = document_cursor_memory(cursor);
     pthread_mutex_lock(&cursors->mutex);
-    bool room = cursors->count < DOCUMENT_CURSORS_MAX;
+    bool room = cursors->count < DOCUMENT_CURSORS_MAX && cursors->held_bytes + bytes <= DOCUMENT_CURSORS_MAX_BYTES;
     if (room) {
+        cursor->held_bytes = bytes;
+        cursors->held_bytes += bytes;
         do
             cursor->id = (int64_t)(random_u64() >> 1);
         while (cursor->id == 0 || *find_locked(cursors, cursor->id) != NULL);
@@ -81,7 +86,9 @@ bool document_cursors_add(struct document_cursors *cursors, struct document_curs
         *id = cursor->id;
     }
     pthread_mutex_unlock(&cursors->mutex);
-    return room || err_set(err, ERR_ExceededMemoryLimit, "too many open cursors: at most %d", DOCUMENT_CURSORS_MAX);
+    return room || err_set(err, ERR_ExceededMemoryLimit,
+                           "too many open cursors, or too much held by them: at most %d, %d bytes",
+                           DOCUMENT_CURSORS_MAX, DOCUMENT_CURSORS_MAX_BYTES);
 }
 
 bool document_cursors_take(struct document_cursors *cursors, int64_t id, struct document_cursor **out, struct err *err)
@@ -102,7 +109,10 @@ bool document_cursors_take(struct document_cursors *cursors, int64_t id, struct 
 
 void document_cursors_give_back(struct document_cursors *cursors, struct document_cursor *cursor, bool close)
 {
+    size_t bytes = document_cursor_memory(cursor);
     pthread_mutex_lock(&cursors->mutex);
+    cursors->held_bytes = cursors->held_bytes - cursor->held_bytes + bytes;
+    cursor->held_bytes = bytes;
     CHECK(cursor->in_use);
     cursor->in_use = false;
     cursor->last_used_ms = clock_now_ms();

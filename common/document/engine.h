@@ -17,7 +17,9 @@ struct document_cursors;
 struct index_builder;
 
 enum {
-    DOCUMENT_CURSORS_MAX = 10000,                /* open at once; more answer ERR_ExceededMemoryLimit */
+    DOCUMENT_CURSORS_MAX = 10000, /* open at once; more answer ERR_ExceededMemoryLimit */
+    DOCUMENT_CURSORS_MAX_BYTES =
+        512 * 1024 * 1024,                       /* held in memory by all of them: sorted documents, groups, batches */
     DOCUMENT_CURSOR_IDLE_MS = 10 * 60 * 1000,    /* after that an unused cursor is closed */
     DOCUMENT_SORT_MAX_BYTES = 100 * 1024 * 1024, /* of documents held by one in-memory sort; 292 beyond */
     DOCUMENT_BATCH_MAX_BYTES = 16 * 1024 * 1024, /* of documents in one reply batch */
