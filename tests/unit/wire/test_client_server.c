@@ -235,13 +235,13 @@ static void server_large_messages_go_both_ways(void **state)
     env_start(&env, (struct client_server_options){0}, 2, 10);
     int fd = dial(&env);
     struct buf in = BUF_INIT;
-    for (uint32_t i = 0; i < 3; i++) {
-        send_command(fd, "big", 15000000, i);
+    for (uint32_t i = 0; i < 2; i++) {
+        send_command(fd, "big", 5000000, i);
         struct wire_msg msg = expect_reply(fd, &in, i);
-        assert_true(msg.body.len > 15000000);
+        assert_true(msg.body.len > 5000000);
         write_all(fd, in.data, in.len); /* back as a request: echoed */
         assert_true(read_message(fd, &in));
-        assert_true(in.len > 15000000);
+        assert_true(in.len > 5000000);
     }
     close(fd);
     buf_deinit(&in);
@@ -629,7 +629,7 @@ static void server_clients_come_and_go(void **state)
             send_command(fd, "echo", 1, 1);
             break;
         case 3: /* leaves with a reply half read */
-            send_command(fd, "big", 3000000, 1);
+            send_command(fd, "big", i % 10 == 0 ? 3000000 : 3000, 1);
             assert_true(recv(fd, buf_reserve(&in, 1000), 1000, 0) > 0);
             break;
         default:
