@@ -142,6 +142,18 @@ static void to_i64_takes_whole_numbers_of_any_type_only(void **state)
     bson_destroy(doc);
 }
 
+static void find_in_no_document_finds_nothing(void **state)
+{
+    (void)state;
+    struct biter iter;
+    struct belem elem;
+    struct bval val;
+    biter_init(&iter, (struct bdoc){0});
+    assert_false(biter_next(&iter, &elem));
+    assert_false(bdoc_find((struct bdoc){0}, "a", &val));
+    assert_int_equal(val.type, BT_EOO);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -150,6 +162,7 @@ int main(void)
         cmocka_unit_test(append_copies_random_values_byte_for_byte),
         cmocka_unit_test(append_regex_keeps_its_options_as_they_are),
         cmocka_unit_test(validate_too_deep_gives_overflow),
+        cmocka_unit_test(find_in_no_document_finds_nothing),
         cmocka_unit_test(to_i64_takes_whole_numbers_of_any_type_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
