@@ -105,8 +105,7 @@ bool stage_add(struct stage_compiler *c, struct bdoc spec)
     if (bdoc_count(spec) != 1 || !biter_next(&iter, &elem))
         return err_set(c->err, 40323, "A pipeline stage specification object must contain exactly one field.");
     if (c->pipeline->count >= PIPELINE_MAX_STAGES)
-        return err_set(c->err, ERR_FailedToParse, "Pipeline length must be no longer than %d stages",
-                       PIPELINE_MAX_STAGES);
+        return err_set(c->err, 7749501, "Pipeline length must be no longer than %d stages", PIPELINE_MAX_STAGES);
     if (c->pipeline->count > 0 && c->pipeline->stages[c->pipeline->count - 1].type->spread == SPREAD_SINK)
         return err_set(c->err, 40601, "%s can only be the final stage in the pipeline",
                        c->pipeline->stages[c->pipeline->count - 1].type->name);
