@@ -2,6 +2,8 @@
 
 #include "command/fields.h"
 
+#include <string.h>
+
 static bool array_init(struct batch *batch, struct bdoc array, const char *field, struct err *err)
 {
     struct biter iter;
@@ -11,6 +13,19 @@ static bool array_init(struct batch *batch, struct bdoc array, const char *field
         if (elem.val.type != BT_DOCUMENT)
             return err_set(err, ERR_TypeMismatch, "BSON field '%s.%u' is the wrong type '%s', expected type 'object'",
                            field, batch->count, bval_type_name(elem.val.type));
+    return true;
+}
+
+bool batch_check_sequences(const struct command_ctx *ctx, const char *const *known, struct err *err)
+{
+    for (unsigned i = 0; i < ctx->msg.sequence_count; i++) {
+        const char *name = ctx->msg.sequences[i].name;
+        const char *const *at = known;
+        while (*at != NULL && strcmp(*at, name) != 0)
+            at++;
+        if (*at == NULL)
+            return err_set(err, COMMAND_ERR_FIELD_UNKNOWN, "BSON field '%s.%s' is an unknown field.", ctx->name, name);
+    }
     return true;
 }
 

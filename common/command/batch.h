@@ -25,6 +25,8 @@ struct batch_iter {
 /* `field` is "documents", "updates", "deletes" or "ops". 40414 when it is in neither place, 9 when in both, 14 for an
  * element that is no document, 16 InvalidLength for none or more than COMMAND_BATCH_MAX. */
 bool batch_init(struct batch *batch, const struct command_ctx *ctx, const char *field, struct err *err) ERR_WARN_UNUSED;
+/* Refuses document sequences that are not among `known` (ended by NULL): 40415. */
+bool batch_check_sequences(const struct command_ctx *ctx, const char *const *known, struct err *err) ERR_WARN_UNUSED;
 void batch_iter_init(struct batch_iter *iter, const struct batch *batch);
 /* False at the end. */
 bool batch_next(struct batch_iter *iter, struct bdoc *out);

@@ -39,6 +39,18 @@ static bool same(const char *a, const char *b)
     return a[0] == b[0] && strcmp(a, b) == 0;
 }
 
+static bool wrong_type(const char *name, const struct bval *val, const char *expected, struct err *err)
+{
+    return err_set(err, ERR_TypeMismatch, "BSON field '%s' is the wrong type '%s', expected %s", name,
+                   bval_type_name(val->type), expected);
+}
+
+static bool flag_type_ok(const char *name, const struct bval *val, struct err *err)
+{
+    return val->type == BT_BOOL || bval_is_number(val) || val->type == BT_NULL || val->type == BT_UNDEFINED ||
+           wrong_type(name, val, "types '[bool, long, int, decimal, double]'", err);
+}
+
 bool field_is_generic(const char *name)
 {
     if (strncmp(name, "$sherd", 6) == 0)
@@ -47,6 +59,16 @@ bool field_is_generic(const char *name)
         if (same(name, generic[i]))
             return true;
     return false;
+}
+
+/* Flags that change nothing here: nobody reads them, so their type is checked with their name. */
+static bool check_ignored_flag(const struct belem *elem, struct err *err)
+{
+    static const char *const flags[] = {"allowDiskUse", "bypassDocumentValidation"};
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
+        if (strcmp(elem->key, flags[i]) == 0)
+            return flag_type_ok(elem->key, &elem->val, err);
+    return true;
 }
 
 bool fields_check_known(struct bdoc doc, const char *command, const char *const *known, struct err *err)
@@ -60,6 +82,8 @@ bool fields_check_known(struct bdoc doc, const char *command, const char *const 
         if (*at == NULL && !field_is_generic(elem.key))
             return err_set(err, COMMAND_ERR_FIELD_UNKNOWN, "BSON field '%s.%s' is an unknown field.", command,
                            elem.key);
+        if (!check_ignored_flag(&elem, err))
+            return false;
     }
     return true;
 }
@@ -68,12 +92,6 @@ bool fields_check_known(struct bdoc doc, const char *command, const char *const 
 static bool field_find(struct bdoc doc, const char *name, struct bval *val)
 {
     return bdoc_find(doc, name, val) && val->type != BT_NULL && val->type != BT_UNDEFINED;
-}
-
-static bool wrong_type(const char *name, const struct bval *val, const char *expected, struct err *err)
-{
-    return err_set(err, ERR_TypeMismatch, "BSON field '%s' is the wrong type '%s', expected %s", name,
-                   bval_type_name(val->type), expected);
 }
 
 bool field_get_doc(struct bdoc doc, const char *name, struct bdoc *out, struct err *err)
@@ -133,8 +151,8 @@ bool field_get_i64_in(struct bdoc doc, const char *name, int64_t min, int64_t ma
     if (!field_get_i64(doc, name, &value, err))
         return false;
     if (value < min || value > max)
-        return err_set(err, ERR_BadValue, "BSON field '%s' value must be >= %lld and <= %lld, actual value '%lld'",
-                       name, (long long)min, (long long)max, (long long)value);
+        return err_set(err, COMMAND_ERR_OUT_OF_RANGE, "BSON field '%s' value must be %s %lld, actual value '%lld'",
+                       name, value < min ? ">=" : "<=", (long long)(value < min ? min : max), (long long)value);
     struct bval val;
     if (field_find(doc, name, &val))
         *out = value;
@@ -146,8 +164,8 @@ bool field_get_bool(struct bdoc doc, const char *name, bool *out, struct err *er
     struct bval val;
     if (!field_find(doc, name, &val))
         return true;
-    if (val.type != BT_BOOL && !bval_is_number(&val))
-        return wrong_type(name, &val, "types '[bool, long, int, decimal, double]'", err);
+    if (!flag_type_ok(name, &val, err))
+        return false;
     *out = bval_truthy(&val);
     return true;
 }

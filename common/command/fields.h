@@ -1,5 +1,6 @@
 /* Reading a command's fields with MongoDB's error codes: 14 TypeMismatch, 40414 for a missing one, 40415 for one that
- * is unknown, 2 BadValue or 9 FailedToParse for a bad value. Results are views into the command's body.
+ * is unknown, 51024 for one out of range, 2 BadValue or 9 FailedToParse for a bad value. Results are views into the
+ * command's body.
  *
  *   static const char *const known[] = {"find", "filter", "limit", NULL};
  *   if (!fields_check_known(ctx->body, "find", known, err) || !field_get_doc(ctx->body, "filter", &filter, err)) ... */
@@ -13,6 +14,7 @@ enum {
     COMMAND_ERR_FIELD_MISSING = 40414,
     COMMAND_ERR_FIELD_UNKNOWN = 40415,
     COMMAND_ERR_DB_MISSING = 40571, /* OP_MSG without $db */
+    COMMAND_ERR_OUT_OF_RANGE = 51024,
 };
 
 /* Refuses fields that are neither in `known` (ended by NULL) nor generic arguments that every command takes ($db, lsid,
@@ -28,7 +30,7 @@ bool field_get_array(struct bdoc doc, const char *name, struct bdoc *out, struct
 bool field_get_str(struct bdoc doc, const char *name, const char **out, struct err *err) ERR_WARN_UNUSED;
 /* Any number that stands for a whole one; 14 for another type, 9 for a fraction or one out of range. */
 bool field_get_i64(struct bdoc doc, const char *name, int64_t *out, struct err *err) ERR_WARN_UNUSED;
-/* The same within min..max (2 outside). */
+/* The same within min..max (51024 outside). */
 bool field_get_i64_in(struct bdoc doc, const char *name, int64_t min, int64_t max, int64_t *out,
                       struct err *err) ERR_WARN_UNUSED;
 /* A bool, or a number (not 0 is true). */

@@ -74,6 +74,12 @@ bool command_ns_or_db(const struct command_ctx *ctx, struct ns *out, struct err 
     return true;
 }
 
+bool ns_check_write(const struct ns *ns, struct err *err)
+{
+    bool allowed = ns_is_reserved_db(ns->db) || !ns_is_system(ns) || strcmp(ns->coll, "system.js") == 0;
+    return allowed || err_set(err, ERR_InvalidNamespace, "Invalid system namespace: %s", ns->full);
+}
+
 bool ns_is_reserved_db(const char *db)
 {
     return strcmp(db, "admin") == 0 || strcmp(db, "config") == 0 || strcmp(db, "local") == 0;

@@ -24,6 +24,9 @@ bool ns_parse(struct ns *out, const char *full, struct err *err) ERR_WARN_UNUSED
 bool command_ns(const struct command_ctx *ctx, struct ns *out, struct err *err) ERR_WARN_UNUSED;
 /* Also takes a number (aggregate: 1): then ns.coll is "". */
 bool command_ns_or_db(const struct command_ctx *ctx, struct ns *out, struct err *err) ERR_WARN_UNUSED;
+/* A namespace that a client may write to: not one of system.*, except system.js (73). Rights to the reserved databases
+ * are another matter. */
+bool ns_check_write(const struct ns *ns, struct err *err) ERR_WARN_UNUSED;
 /* system.* collections, and any in local, config or admin. */
 bool ns_is_system(const struct ns *ns);
 bool ns_is_reserved_db(const char *db);

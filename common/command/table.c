@@ -187,7 +187,8 @@ static bool command_allowed(const struct command_ctx *ctx, const struct command 
                        ctx->msg.sequences[0].name);
     if ((command->flags & COMMAND_COLLECTION) != 0) {
         struct ns ns;
-        return command_ns(ctx, &ns, err);
+        bool writes = (command->flags & COMMAND_WRITE) != 0 && !ctx->internal;
+        return command_ns(ctx, &ns, err) && (!writes || ns_check_write(&ns, err));
     }
     return true;
 }

@@ -45,8 +45,8 @@ const struct command *command_table_find(const struct command_table *table, cons
 const struct command *command_table_next(const struct command_table *table, unsigned *position);
 
 /* Reads name, $db and deadline from the body. command_run calls it unless the daemon has (to look at the command before
- * running it). Errors: 40571 for a missing $db, 73 for a bad one, 14, 9 and 2 for a bad maxTimeMS, 40415 for $sherd fields
- * of a client, 59 for an empty body. */
+ * running it). Errors: 40571 for a missing $db, 73 for a bad one, 14, 9 and 51024 for a bad maxTimeMS, 40415 for $sherd
+ * fields of a client, 59 for an empty body. */
 bool command_parse(struct command_ctx *ctx, struct err *err) ERR_WARN_UNUSED;
 /* Parses, looks up, checks flags, runs, and finishes unless parked. Takes ctx. */
 void command_run(const struct command_table *table, struct command_ctx *ctx);

@@ -73,11 +73,27 @@ static void batch_wrong_ones_have_their_codes(void **state)
     }
 }
 
+static void batch_sequences_that_the_command_does_not_know_are_refused(void **state)
+{
+    (void)state;
+    static const char *const known[] = {"documents", NULL};
+    struct err err = {0};
+    struct command_ctx *ctx = ctx_of("{\"insert\": \"c\", \"$db\": \"d\"}", "documents", "{}", 1);
+    assert_true(command_parse(ctx, &err) && batch_check_sequences(ctx, known, &err));
+    command_ctx_free(ctx);
+    ctx = ctx_of("{\"insert\": \"c\", \"documents\": [{}], \"$db\": \"d\"}", "nonsense", "{}", 1);
+    assert_true(command_parse(ctx, &err));
+    assert_false(batch_check_sequences(ctx, known, &err));
+    assert_int_equal(err.code, COMMAND_ERR_FIELD_UNKNOWN);
+    command_ctx_free(ctx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(batch_array_and_sequence_read_alike),
         cmocka_unit_test(batch_wrong_ones_have_their_codes),
+        cmocka_unit_test(batch_sequences_that_the_command_does_not_know_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

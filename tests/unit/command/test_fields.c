@@ -59,8 +59,8 @@ static void fields_numbers_are_read_with_the_right_codes(void **state)
         {in_0_to_10, "{\"f\": null}", {true, 0, -77}},
         {in_0_to_10, "{\"f\": 0}", {true, 0, 0}},
         {in_0_to_10, "{\"f\": 10}", {true, 0, 10}},
-        {in_0_to_10, "{\"f\": 11}", {false, ERR_BadValue, -77}},
-        {in_0_to_10, "{\"f\": -1}", {false, ERR_BadValue, -77}},
+        {in_0_to_10, "{\"f\": 11}", {false, COMMAND_ERR_OUT_OF_RANGE, -77}},
+        {in_0_to_10, "{\"f\": -1}", {false, COMMAND_ERR_OUT_OF_RANGE, -77}},
         {in_0_to_10, "{\"f\": \"a\"}", {false, ERR_TypeMismatch, -77}},
         {as_bool, "{}", {true, 0, -77}},
         {as_bool, "{\"f\": true}", {true, 0, 1}},
@@ -168,6 +168,20 @@ static void fields_unknown_is_40415_generic_is_not(void **state)
     bson_destroy(doc);
 }
 
+static void fields_that_nobody_reads_are_of_the_right_type_all_the_same(void **state)
+{
+    (void)state;
+    static const char *const known[] = {"find", "allowDiskUse", NULL};
+    struct err err;
+    bson_t *good = json("{\"find\": \"c\", \"allowDiskUse\": null}");
+    bson_t *bad = json("{\"find\": \"c\", \"allowDiskUse\": \"x\"}");
+    assert_true(fields_check_known(bdoc_of(good), "find", known, &err));
+    assert_false(fields_check_known(bdoc_of(bad), "find", known, &err));
+    assert_int_equal(err.code, ERR_TypeMismatch);
+    bson_destroy(good);
+    bson_destroy(bad);
+}
+
 static void fields_missing_or_null_is_40414(void **state)
 {
     (void)state;
@@ -188,6 +202,7 @@ int main(void)
         cmocka_unit_test(fields_of_another_type_are_mismatches),
         cmocka_unit_test(fields_short_uuid_and_string_with_nul_are_refused),
         cmocka_unit_test(fields_unknown_is_40415_generic_is_not),
+        cmocka_unit_test(fields_that_nobody_reads_are_of_the_right_type_all_the_same),
         cmocka_unit_test(fields_missing_or_null_is_40414),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

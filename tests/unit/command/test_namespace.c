@@ -76,6 +76,23 @@ static void ns_system_collections_are_known(void **state)
     }
 }
 
+static void ns_system_collections_are_not_written_to(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *ns;
+        bool allowed;
+    } cases[] = {{"test.a", true},          {"test.system.views", false}, {"test.system.js", true},
+                 {"config.settings", true}, {"test.systems", true},       {"test.a.system.x", true}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct ns ns;
+        struct err err = {0};
+        assert_true(ns_parse(&ns, cases[i].ns, &err));
+        assert_int_equal(ns_check_write(&ns, &err), cases[i].allowed);
+        assert_int_equal(err.code, cases[i].allowed ? 0 : ERR_InvalidNamespace);
+    }
+}
+
 static void ns_of_a_command_is_checked(void **state)
 {
     (void)state;
@@ -110,8 +127,11 @@ static void ns_of_a_command_is_checked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ns_database_names_are_checked),      cmocka_unit_test(ns_parse_splits_at_the_first_dot),
-        cmocka_unit_test(ns_full_name_has_at_most_255_bytes), cmocka_unit_test(ns_system_collections_are_known),
+        cmocka_unit_test(ns_database_names_are_checked),
+        cmocka_unit_test(ns_parse_splits_at_the_first_dot),
+        cmocka_unit_test(ns_full_name_has_at_most_255_bytes),
+        cmocka_unit_test(ns_system_collections_are_known),
+        cmocka_unit_test(ns_system_collections_are_not_written_to),
         cmocka_unit_test(ns_of_a_command_is_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -152,9 +152,9 @@ static void run_refuses_with_the_right_codes(void **state)
         {"{\"ping\": 1, \"$db\": \"a.b\"}", ERR_InvalidNamespace},
         {"{\"shardCollection\": \"a.b\", \"$db\": \"test\"}", ERR_Unauthorized},
         {"{\"insert\": 5, \"$db\": \"test\"}", ERR_InvalidNamespace},
-        {"{\"ping\": 1, \"$db\": \"test\", \"maxTimeMS\": -1}", ERR_BadValue},
+        {"{\"ping\": 1, \"$db\": \"test\", \"maxTimeMS\": -1}", COMMAND_ERR_OUT_OF_RANGE},
         {"{\"ping\": 1, \"$db\": \"test\", \"maxTimeMS\": \"a\"}", ERR_TypeMismatch},
-        {"{\"ping\": 1, \"$db\": \"test\", \"maxTimeMS\": 1e12}", ERR_BadValue},
+        {"{\"ping\": 1, \"$db\": \"test\", \"maxTimeMS\": 1e12}", COMMAND_ERR_OUT_OF_RANGE},
         {"{\"ping\": 1, \"$db\": \"test\", \"$sherdVersion\": {}}", COMMAND_ERR_FIELD_UNKNOWN},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
