@@ -12,6 +12,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -222,7 +223,8 @@ static bool open_store(struct store *store, const struct store_options *options,
         *err = why;
         return false;
     }
-    if (!found && !options->create)
+    /* A checkpoint is replaced in one step: one that is there but damaged means that data is there, too. */
+    if (!found && (!options->create || store_exists(store->dir)))
         return err_set(err, ERR_NotYetInitialized, "no valid checkpoint in %s: %s", store->dir, why.msg);
     if (!found) {
         if (!make_new(store, options, err))
@@ -257,9 +259,18 @@ static struct store *store_new(const struct store_options *options)
     return store;
 }
 
+/* The map reaches beyond what the file holds: it was cut off, or the disk can't be read. */
+static void on_bus_error(int signum)
+{
+    (void)signum;
+    store_fatal(EIO, "read a page of the data file");
+}
+
 bool store_open(const struct store_options *options, struct store **out, struct err *err)
 {
     struct store *store = store_new(options);
+    struct sigaction action = {.sa_handler = on_bus_error};
+    sigaction(SIGBUS, &action, NULL);
     if (!lock_dir(store, err) || !open_store(store, options, err)) {
         store_close(store);
         return false;

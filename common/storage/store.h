@@ -53,9 +53,9 @@ struct store_options {
     uint64_t ahead_bytes;      /* blocks allocated beyond the last page; 0: STORE_DEFAULT_AHEAD_BYTES. Tests use less */
     uint64_t checkpoint_bytes; /* see store_checkpoint_due; 0: STORE_DEFAULT_CHECKPOINT_BYTES */
     unsigned max_readers;      /* read transactions open at a time; 0: 1024 */
-    bool create; /* true: without a valid checkpoint, data files are deleted and an empty store is made and
+    bool create; /* true: without a checkpoint, data files are deleted and an empty store is made and
                     checkpointed (only right if the log begins at index 1 or doesn't exist); false:
-                    ERR_NotYetInitialized */
+                    ERR_NotYetInitialized, which a damaged checkpoint gives in either case */
     struct store_filter_hooks filter_hooks;
 };
 
