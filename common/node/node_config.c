@@ -13,6 +13,7 @@
 
 enum {
     OPTION_MAX = 12,
+    MEMBER_ID_MAX = 1000000,
     MAX_DATA_GIB = 64 * 1024, /* half of what an x86-64 process can map */
 };
 
@@ -25,7 +26,7 @@ static size_t list_options(struct node_config *config, struct option out[OPTION_
         {"raft-port", OPTION_INT, &config->raft_port, 1, 65535, "PORT",
          "port of the set's own traffic, with --init (default: port + 1000)"},
         {"set", OPTION_STR, &config->set, 0, 0, "NAME", "name of the set, with --init"},
-        {"id", OPTION_INT, &config->id, 1, 1000000, "N", "number of this member, with --init"},
+        {"id", OPTION_INT, &config->id, 1, MEMBER_ID_MAX, "N", "number of this member, with --init"},
         {"members", OPTION_STR, &config->members, 0, 0, "LIST", "all first members as N@HOST:PORT,..., with --init"},
         {"init", OPTION_FLAG, &config->init, 0, 0, NULL,
          "prepare an empty dbpath as a first member of a new set, and exit"},
@@ -76,6 +77,8 @@ void node_config_deinit(struct node_config *config)
 static bool add_member(struct node_config *config, uint64_t id, const char *address, struct err *err)
 {
     struct address parsed;
+    if (id < 1 || id > MEMBER_ID_MAX)
+        return err_set(err, ERR_BadValue, "a member's number is from 1 to %d, not %lld", MEMBER_ID_MAX, (long long)id);
     if (config->member_count == REPLICA_MEMBERS_MAX)
         return err_set(err, ERR_BadValue, "at most %d members", REPLICA_MEMBERS_MAX);
     for (size_t i = 0; i < config->member_count; i++) {
@@ -207,6 +210,8 @@ static bool load_doc(struct node_config *config, struct bdoc doc, const char *ro
     uint32_t len;
     if (!bdoc_find(doc, "formatVersion", &val) || !bval_to_i64(&val, &number))
         return err_set(err, ERR_FailedToParse, "no formatVersion");
+    if (number < 1)
+        return err_set(err, ERR_FailedToParse, "there is no formatVersion %lld", (long long)number);
     if (number > NODE_FORMAT_VERSION)
         return err_set(err, ERR_UnsupportedFormat,
                        "the data has format version %lld, this program knows %d: use a newer one", (long long)number,

@@ -64,6 +64,7 @@ static void node_config_members_are_checked(void **state)
         {"--dbpath d --init --members a:1000", false},
         {"--dbpath d --init --members 1@a:99999", false},
         {"--dbpath d --init --members 1@", false},
+        {"--dbpath d --init --members 1@a:1000,4294967297@b:1001,3@c:1002", false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct node_config config;
@@ -106,6 +107,8 @@ static void node_config_refuses_foreign_files(void **state)
         int code;
     } cases[] = {
         {"{\"formatVersion\": 99}", ERR_UnsupportedFormat},
+        {"{\"formatVersion\": 0, \"role\": \"shardd\"}", ERR_FailedToParse},
+        {"{\"formatVersion\": -1}", ERR_FailedToParse},
         {"{\"formatVersion\": 1, \"role\": \"configd\"}", ERR_BadValue},
         {"{\"formatVersion\": 1, \"role\": \"shardd\", \"set\": \"s\", \"id\": 1, \"members\": []}", ERR_FailedToParse},
         {"{nonsense", ERR_FailedToParse},
