@@ -134,7 +134,7 @@ static bool parse_file_line(struct parse *parse, char *line, struct err *err)
         return true;
     char *colon = strchr(line, ':');
     if (colon == NULL)
-        return err_set(err, ERR_FailedToParse, "expected `name: value`, found '%s'", line);
+        return err_set(err, ERR_FailedToParse, "expected `name: value`, found '%.60s'", line);
     *colon = '\0';
     char *name = trim(line);
     char *value = trim(colon + 1);
