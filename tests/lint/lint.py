@@ -183,7 +183,7 @@ def check_cycles(direct, report):
 
 def compile_headers(root, names, report):
     flags = ["-std=c17", "-D_GNU_SOURCE", '-DSHERD_VERSION="0"', "-Icommon", "-I.", "-fsyntax-only", "-x", "c"]
-    packages = ["libbson-1.0", "libuv", "raft", "lmdb", "libcrypto", "javascriptcoregtk-4.1", "libedit"]
+    packages = ["libbson-1.0", "libuv", "raft", "lmdb", "libcrypto", "javascriptcoregtk-4.1", "libedit", "libmongoc-1.0"]
     for package in packages:
         got = subprocess.run(["pkg-config", "--cflags", package], capture_output=True, text=True)
         flags += got.stdout.split()
