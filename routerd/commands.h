@@ -25,6 +25,7 @@ extern const struct command_family commands_list;     /* listCollections, listDa
 extern const struct command_family commands_shards;   /* addShard, listShards ... */
 extern const struct command_family commands_sharding; /* enableSharding, shardCollection, split, moveChunk ... */
 extern const struct command_family commands_balancer;
+extern const struct command_family commands_metadata;  /* checkMetadataConsistency */
 extern const struct command_family commands_failpoint; /* configureFailPoint */
 
 /* The whole table; the caller frees it with command_table_free. */
