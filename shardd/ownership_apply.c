@@ -250,7 +250,8 @@ static bool set_collection(struct shard *shard, struct document_apply *apply, co
     struct document_view *next;
     struct ownership_table *table = ownership_table_get(&shard->ownership, apply->txn);
     const struct document_view *now = map_get(&table->collections, ns, strlen(ns));
-    bool ok = view_parse(doc, (struct bdoc){0}, &next, err);
+    bool parsed = view_parse(doc, (struct bdoc){0}, &next, err);
+    bool ok = parsed;
     if (ok && !is_known(now, next)) {
         bool same_data = now != NULL && memcmp(now->uuid, next->uuid, CLUSTER_UUID_BYTES) == 0;
         const struct collection *coll = catalog_find(apply->txn, ns, strlen(ns));
@@ -262,7 +263,7 @@ static bool set_collection(struct shard *shard, struct document_apply *apply, co
                         (same_data ? now->foreign || !covers_all_of(next, now->ranges) : !covers_everything(next));
         ok = recount_begin(apply, same_data ? now : NULL, next, next->generation, err) && put_view(apply, next, err);
     }
-    if (ok)
+    if (parsed)
         view_unref(next);
     ownership_table_unref(table);
     return ok;

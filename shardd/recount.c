@@ -111,14 +111,16 @@ static void count_by_index(struct counting *counting, const struct index_def *in
     buf_deinit(&scratch);
 }
 
-/* Without such an index everything is counted at once. */
+/* Without such an index everything behind the position is counted at once. The position isn't at the beginning when the
+ * index that was walked along so far became multikey. */
 static void count_by_record(struct counting *counting)
 {
     struct record_cursor cursor = {0};
     struct bdoc doc;
     record_cursor_open(&cursor, counting->apply->txn, counting->coll, false);
     while (record_cursor_next(&cursor, NULL, &doc)) {
-        if (take_key(counting, doc))
+        if (take_key(counting, doc) &&
+            key_bytes_compare(key_bytes_of(&counting->key), key_bytes_of(&counting->view->position)) >= 0)
             count_doc(counting, doc.len);
     }
     record_cursor_close(&cursor);

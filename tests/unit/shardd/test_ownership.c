@@ -383,6 +383,27 @@ static void ownership_split_counts_exactly_under_writes(void **state)
     world_close(&world);
 }
 
+/* The index that the count walked along becomes multikey, and with it useless, in the middle. */
+static void ownership_count_that_loses_its_index_stays_exact(void **state)
+{
+    (void)state;
+    struct world world;
+    const int32_t whole[] = {INT32_MIN, INT32_MAX};
+    world_open(&world);
+    fixture_expect(&world.fixture, "{'createIndexes': 'c', 'indexes': [{'key': {'k': 1, 'a': 1}, 'name': 'k_1_a_1'}]}",
+                   "{'ok': 1.0}");
+    insert_many(&world, 0, 3000);
+    own(&world, 1, whole, 2);
+    recount_once(&world);
+    assert_true(is_pending(&world));
+    assert_true(docs_of(&world, INT32_MIN) > 0);
+    fixture_expect(&world.fixture, "{'insert': 'c', 'documents': [{'_id': 5000, 'k': 5, 'a': [1, 2]}]}", "{'n': 1}");
+    while (is_pending(&world))
+        recount_once(&world);
+    assert_int_equal(docs_of(&world, INT32_MIN), 3001);
+    world_close(&world);
+}
+
 static void ownership_hides_documents_of_lost_ranges(void **state)
 {
     (void)state;
@@ -577,6 +598,7 @@ int main(void)
         cmocka_unit_test(ownership_key_change_stays_or_is_refused),
         cmocka_unit_test(ownership_counts_documents_of_each_range),
         cmocka_unit_test(ownership_split_counts_exactly_under_writes),
+        cmocka_unit_test(ownership_count_that_loses_its_index_stays_exact),
         cmocka_unit_test(ownership_hides_documents_of_lost_ranges),
         cmocka_unit_test(cursor_keeps_the_ownership_it_was_opened_under),
         cmocka_unit_test(ownership_older_knowledge_changes_nothing),
