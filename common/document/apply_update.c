@@ -21,6 +21,7 @@ struct run {
     struct statement_result *result;
     struct buf scratch; /* the stored document, when it is in pieces */
     struct buf after;   /* the new document */
+    struct buf missed;  /* see statement_result */
 };
 
 static bool compile(struct run *run, struct err *err)
@@ -182,11 +183,22 @@ static bool apply_candidates(struct run *run, struct err *err)
         } else if (!apply_to(run, candidate, candidate->record_id, &matched, err)) {
             return false;
         }
-        /* A document of a multi-write that changed meanwhile is simply not one of its documents any more. */
-        if (!matched && !(statement->flags & STATEMENT_MULTI))
+        if (matched)
+            continue;
+        /* The filter was looked at here: the document is not one of a multi-write's any more. A hash can't tell. */
+        if (!(statement->flags & STATEMENT_MULTI))
             run->result->status = STATEMENT_REDO;
+        else if (statement->flags & STATEMENT_IMAGE)
+            buf_append_le64(&run->missed, candidate->record_id);
     }
     return true;
+}
+
+static void keep_missed(struct run *run)
+{
+    run->result->missed_count = (uint32_t)(run->missed.len / sizeof(uint64_t));
+    run->result->missed = arena_copy(run->apply->arena, run->missed.data, run->missed.len);
+    buf_deinit(&run->missed);
 }
 
 static void apply_statement(struct apply_target *target, const struct statement_batch *batch,
@@ -207,6 +219,7 @@ static void apply_statement(struct apply_target *target, const struct statement_
             statement->flags & STATEMENT_BY_ID ? apply_by_id(&run, &result->err) : apply_candidates(&run, &result->err);
     if (!ok)
         result->status = STATEMENT_ERROR;
+    keep_missed(&run);
     filter_release(run.filter);
     update_release(run.update);
     buf_deinit(&run.scratch);

@@ -125,6 +125,8 @@ void statement_result_encode(struct buf *out, const struct statement_result *res
     buf_append_le32(out, result->n_modified);
     codec_write_doc(out, result->upserted);
     codec_write_doc(out, result->value);
+    buf_append_le32(out, result->missed_count);
+    buf_append(out, result->missed, result->missed_count * sizeof(uint64_t));
     if (result->status == STATEMENT_ERROR)
         codec_write_err(out, &result->err);
 }
@@ -137,6 +139,10 @@ void statement_result_decode(struct codec_reader *reader, struct statement_resul
     out->n_modified = codec_read_u32(reader);
     out->upserted = codec_read_doc(reader);
     out->value = codec_read_doc(reader);
+    out->missed_count = codec_read_u32(reader);
+    out->missed = codec_read_bytes(reader, out->missed_count * sizeof(uint64_t));
+    if (out->missed == NULL)
+        out->missed_count = 0;
     if (out->status == STATEMENT_ERROR)
         codec_read_err(reader, &out->err);
 }

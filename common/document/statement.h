@@ -70,6 +70,10 @@ struct statement_result {
     struct bdoc upserted; /* {_id: ...}; data NULL: none */
     struct bdoc value;    /* for WANT_BEFORE and WANT_AFTER; data NULL: none */
     struct err err;       /* with STATEMENT_ERROR; n and n_modified count what was done before it */
+    /* IMAGE with MULTI: record ids, le64 each, of candidates that have changed or gone since they were evaluated. The
+     * leader evaluates them again: they may still match. */
+    const uint8_t *missed;
+    uint32_t missed_count;
 };
 
 void statement_result_encode(struct buf *out, const struct statement_result *result);

@@ -176,7 +176,7 @@ static enum write_choice choose_best(struct search *search, struct err *err)
     return ok ? WRITE_CHOSEN : WRITE_FAILED;
 }
 
-static void keep_record(struct write_current *current, uint64_t record_id)
+void write_current_keep_record(struct write_current *current, uint64_t record_id)
 {
     if (current->record_count == current->record_cap) {
         current->record_cap = current->record_cap == 0 ? 64 : current->record_cap * 2;
@@ -200,7 +200,7 @@ static bool collect(struct search *search, struct err *err)
             current->collected = true;
             return true;
         }
-        keep_record(current, search->scan.record_id);
+        write_current_keep_record(current, search->scan.record_id);
         if (current->record_count < WRITE_MULTI_COLLECT_MAX)
             continue;
         if (!by_record)

@@ -88,17 +88,27 @@ static bool add_error(struct write_op *op, uint32_t index, const struct err *err
     return true;
 }
 
-/* The entry was not executed, or nobody knows. When statements before it were, only it and later ones fail. */
+/* The current statement has changed documents in an entry before this one. */
+static bool is_partly_done(const struct write_op *op)
+{
+    return op->has_current && op->current.matched;
+}
+
+/* The entry was not executed, or nobody knows. When statements before it were, only it and later ones fail. A statement
+ * that is done in part must not get a code that says "not executed": the router would send it again. */
 static void end_unexecuted(struct write_op *op, const struct err *err)
 {
-    bool first = op->entry_first == 0 && (!op->has_current || op->result.n == 0);
-    if (first || op->is_modify) {
+    struct err partly;
+    bool is_partly = is_partly_done(op);
+    if (!is_partly && (op->entry_first == 0 || op->is_modify)) {
         finish(op, err);
         return;
     }
+    err_set(&partly, ERR_InterruptedDueToReplStateChange,
+            "the statement was interrupted after it had changed part of its documents: %s", err->msg);
     uint32_t end = op->ordered ? op->entry_first + 1 : op->batch.count;
     for (uint32_t i = op->entry_first; i < end; i++)
-        write_result_add_error(&op->result, (int32_t)i, err);
+        write_result_add_error(&op->result, (int32_t)i, is_partly && i == op->entry_first ? &partly : err);
     finish(op, NULL);
 }
 
@@ -169,6 +179,18 @@ static bool must_redo(struct write_op *op, const struct statement_result *one)
     return redo && ++op->current.redo_count <= DOCUMENT_REDO_MAX;
 }
 
+/* Queues what a multi-write missed because it had changed meanwhile. False: it changes all the time. */
+static bool keep_missed(struct write_op *op, const struct statement_result *one)
+{
+    if (!op->has_current || one->missed_count == 0)
+        return true;
+    if (++op->current.redo_count > DOCUMENT_REDO_MAX)
+        return false;
+    for (uint32_t i = 0; i < one->missed_count; i++)
+        write_current_keep_record(&op->current, load_le64(one->missed + i * sizeof(uint64_t)));
+    return true;
+}
+
 /* False when the operation has ended. */
 static bool read_result(struct write_op *op, const struct statement_result *one)
 {
@@ -178,23 +200,31 @@ static bool read_result(struct write_op *op, const struct statement_result *one)
         return true;
     }
     count_done(op, one);
-    if (one->status == STATEMENT_REDO) {
+    bool too_often = one->status == STATEMENT_REDO || (one->status == STATEMENT_DONE && !keep_missed(op, one));
+    if (too_often) {
         err_set(&err, ERR_WriteConflict, "the document changed too often while it was being written; please retry");
         if (!add_error(op, one->index, &err))
             return false;
     } else if (one->status == STATEMENT_ERROR && !add_error(op, one->index, &one->err)) {
         return false;
     }
-    bool more = op->has_current && one->status == STATEMENT_DONE && has_more_records(&op->current);
+    bool more = op->has_current && one->status == STATEMENT_DONE && !too_often && has_more_records(&op->current);
     if (!more)
         current_end(op);
     return true;
 }
 
+static void propose_again(void *arg);
+
 static void proposed(void *arg, const struct document_result *result)
 {
     struct write_op *op = arg;
     struct codec_reader reader;
+    if (result->outcome == DOCUMENT_BUSY && is_partly_done(op)) {
+        const struct document_log *log = document_engine_log(op->engine);
+        log->submit_after(log->arg, WRITE_BUSY_PAUSE_MS, propose_again, op);
+        return;
+    }
     if (result->outcome != DOCUMENT_APPLIED || !result->ok) {
         end_unexecuted(op, &result->err);
         return;
@@ -244,6 +274,17 @@ static void propose_current(struct write_op *op)
     begin_command(op, 1, &command);
     statement_encode(&command, &op->current.statement);
     propose(op, &command);
+}
+
+/* The next chunk of a multi-write, when the log had no room for it. */
+static void propose_again(void *arg)
+{
+    struct write_op *op = arg;
+    struct err err;
+    if (command_ctx_check_deadline(op->ctx, &err))
+        propose_current(op);
+    else
+        end_unexecuted(op, &err);
 }
 
 static void barrier_done(void *arg, bool ok)

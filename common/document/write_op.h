@@ -29,6 +29,7 @@ enum {
     WRITE_MULTI_COLLECT_MAX = 4 << 20,   /* record ids that a multi-write holds at a time (8 bytes each) */
     WRITE_CLAIMED_SKIP_MAX = 1000,       /* claimed documents that a chooser passes over */
     WRITE_GROUP_MAX_BYTES = 1024 * 1024, /* of statements by _id that share a log entry */
+    WRITE_BUSY_PAUSE_MS = 20,            /* before a multi-write that has begun tries its next chunk again */
 };
 
 /* A statement that needs candidates. Lives in write_op while it is the current one. */
@@ -48,7 +49,6 @@ struct write_current {
     bool collected;        /* multi: `records` is complete */
     uint64_t resume_after; /* multi: more are left beyond this record; 0: no */
     uint32_t redo_count;
-    struct buf image_bytes; /* new documents of the candidates */
 };
 
 struct write_op {
@@ -111,6 +111,8 @@ enum write_choice {
     WRITE_FAILED,
 };
 
+/* A multi-write: the record is to be looked at (again). */
+void write_current_keep_record(struct write_current *current, uint64_t record_id);
 /* Looks for the candidates of op->current. */
 enum write_choice write_choose(struct write_op *op, struct err *err);
 /* Whether a statement by _id would find a record: spares the log an entry. False also on ERR_StaleConfig and its like

@@ -147,7 +147,6 @@ void write_current_deinit(struct write_current *current)
     filter_release(current->filter);
     update_release(current->update);
     mem_free(current->records);
-    buf_deinit(&current->image_bytes);
     arena_deinit(&current->arena);
     *current = (struct write_current){0};
 }

@@ -57,9 +57,30 @@ static void apply_one(struct fixture *fixture, struct queued_command *command)
     buf_deinit(&result);
 }
 
+static bool refuse_busy(struct fixture *fixture)
+{
+    if (fixture->busy == 0)
+        return false;
+    if (fixture->busy_after > 0) {
+        fixture->busy_after--;
+        return false;
+    }
+    fixture->busy--;
+    return true;
+}
+
 static void propose(void *arg, uint8_t *bytes, size_t len, document_done_cb *done, void *done_arg)
 {
     struct fixture *fixture = arg;
+    if (refuse_busy(fixture)) {
+        struct document_result result = {.outcome = DOCUMENT_BUSY};
+        document_busy_set(&result.err, "the test says so");
+        mem_free(bytes);
+        done(done_arg, &result);
+        return;
+    }
+    if (fixture->lead_left > 0)
+        fixture->not_leader = --fixture->lead_left == 0;
     if (fixture->not_leader) {
         struct document_result result = {.outcome = DOCUMENT_NOT_LEADER};
         err_set(&result.err, ERR_NotWritablePrimary, "not the leader");

@@ -20,8 +20,11 @@ struct fixture {
     struct queued_job **jobs_end;
     struct queued_command *proposed; /* held back, in order */
     struct queued_command **proposed_end;
-    bool hold;                      /* keep proposals in `proposed` until fixture_apply */
-    bool not_leader;                /* refuse proposals and barriers */
+    bool hold;          /* keep proposals in `proposed` until fixture_apply */
+    bool not_leader;    /* refuse proposals and barriers */
+    unsigned lead_left; /* not 0: after so many proposals become `not_leader` */
+    unsigned busy;      /* answer so many proposals "busy", after `busy_after` others */
+    unsigned busy_after;
     uint64_t index;                 /* of the last applied command */
     struct queued_command *history; /* everything applied, newest first */
     unsigned history_count;

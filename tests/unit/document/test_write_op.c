@@ -78,12 +78,9 @@ static void update_that_matches_nothing_takes_a_round_and_no_log_entry(void **st
     fixture_close(&fixture);
 }
 
-static void update_multi_of_many_documents_touches_each_once(void **state)
+/* 1500 documents {_id, n}, both counting from 0. */
+static void insert_many(struct fixture *fixture)
 {
-    (void)state;
-    struct fixture fixture;
-    fixture_open(&fixture);
-    fixture_expect(&fixture, "{'createIndexes': 'c', 'indexes': [{'key': {'n': 1}, 'name': 'n_1'}]}", "{'ok': 1.0}");
     for (int part = 0; part < 3; part++) {
         bson_t command = BSON_INITIALIZER;
         bson_t array;
@@ -100,9 +97,18 @@ static void update_multi_of_many_documents_touches_each_once(void **state)
         }
         bson_append_array_end(&command, &array);
         BSON_APPEND_UTF8(&command, "$db", "t");
-        bson_destroy(fixture_run_bson(&fixture, &command));
+        bson_destroy(fixture_run_bson(fixture, &command));
         bson_destroy(&command);
     }
+}
+
+static void update_multi_of_many_documents_touches_each_once(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_open(&fixture);
+    fixture_expect(&fixture, "{'createIndexes': 'c', 'indexes': [{'key': {'n': 1}, 'name': 'n_1'}]}", "{'ok': 1.0}");
+    insert_many(&fixture);
     /* The update moves each document ahead in the very index that finds them. */
     fixture_expect(
         &fixture, "{'update': 'c', 'updates': [{'q': {'n': {'$gte': 0}}, 'u': {'$inc': {'n': 10000}}, 'multi': true}]}",
@@ -110,6 +116,38 @@ static void update_multi_of_many_documents_touches_each_once(void **state)
     fixture_expect(&fixture, "{'count': 'c', 'query': {'n': {'$gte': 10000, '$lt': 11500}}}", "{'n': 1500}");
     fixture_expect(&fixture, "{'delete': 'c', 'deletes': [{'q': {'n': {'$lt': 11000}}, 'limit': 0}]}", "{'n': 1000}");
     fixture_expect(&fixture, "{'count': 'c'}", "{'n': 500}");
+    fixture_close(&fixture);
+}
+
+/* What was begun must not be answered with a code that makes the router send the whole statement again. */
+static void update_multi_that_has_begun_waits_for_a_busy_log(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_open(&fixture);
+    insert_many(&fixture);
+    fixture.busy = 3;
+    fixture.busy_after = 1;
+    fixture_expect(&fixture, "{'update': 'c', 'updates': [{'q': {}, 'u': {'$inc': {'n': 10000}}, 'multi': true}]}",
+                   "{'n': 1500, 'nModified': 1500}");
+    assert_int_equal(fixture.busy, 0);
+    fixture_expect(&fixture, "{'count': 'c', 'query': {'n': {'$gte': 10000, '$lt': 11500}}}", "{'n': 1500}");
+    fixture_close(&fixture);
+}
+
+static void update_multi_cut_short_is_not_called_unexecuted(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_open(&fixture);
+    insert_many(&fixture);
+    fixture.lead_left = 2;
+    bson_t *reply =
+        fixture_run(&fixture, "{'update': 'c', 'updates': [{'q': {}, 'u': {'$inc': {'n': 10000}}, 'multi': true}]}");
+    assert_int_equal(fixture_i64(reply, "n"), 500);
+    assert_int_equal(fixture_i64(reply, "writeErrors.0.index"), 0);
+    assert_int_equal(fixture_i64(reply, "writeErrors.0.code"), 11602);
+    bson_destroy(reply);
     fixture_close(&fixture);
 }
 
@@ -243,6 +281,37 @@ static void update_by_leader_evaluation_checks_the_document_again(void **state)
     fixture_close(&fixture);
 }
 
+/* A document that another write changes between the leader's look and apply still matches: it is one of them. */
+static void multi_write_by_leader_evaluation_misses_no_changed_document(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct fixture_call calls[4];
+    fixture_open(&fixture);
+    fixture_expect(&fixture, "{'insert': 'c', 'documents': [{'_id': 1, 'k': 'ab'}, {'_id': 2, 'k': 'ac'}]}",
+                   "{'n': 2}");
+    fixture.hold = true;
+    fixture_start(&fixture, &calls[0], "{'update': 'c', 'updates': [{'q': {'_id': 1}, 'u': {'$set': {'x': 1}}}]}");
+    fixture_start(&fixture, &calls[1],
+                  "{'update': 'c', 'updates': [{'q': {}, 'u': [{'$set': {'n': {'$add': [{'$ifNull': ['$n', 0]}, "
+                  "1]}}}], 'multi': true}]}");
+    fixture_apply(&fixture);
+    assert_int_equal(fixture_i64(calls[1].reply, "nModified"), 2);
+    fixture.hold = false;
+    fixture_expect_batch(&fixture, "{'find': 'c'}",
+                         "[{'_id': 1, 'k': 'ab', 'x': 1, 'n': 1}, {'_id': 2, 'k': 'ac', 'n': 1}]");
+    fixture.hold = true;
+    fixture_start(&fixture, &calls[2], "{'update': 'c', 'updates': [{'q': {'_id': 1}, 'u': {'$set': {'x': 2}}}]}");
+    fixture_start(&fixture, &calls[3], "{'delete': 'c', 'deletes': [{'q': {'k': {'$regex': '^a'}}, 'limit': 0}]}");
+    fixture_apply(&fixture);
+    assert_int_equal(fixture_i64(calls[3].reply, "n"), 2);
+    for (int i = 0; i < 4; i++)
+        bson_destroy(calls[i].reply);
+    fixture.hold = false;
+    fixture_expect(&fixture, "{'count': 'c'}", "{'n': 0}");
+    fixture_close(&fixture);
+}
+
 static void write_on_a_follower_is_refused_unexecuted(void **state)
 {
     (void)state;
@@ -289,11 +358,14 @@ int main(void)
         cmocka_unit_test(update_ordered_batch_stops_at_an_error),
         cmocka_unit_test(update_that_matches_nothing_takes_a_round_and_no_log_entry),
         cmocka_unit_test(update_multi_of_many_documents_touches_each_once),
+        cmocka_unit_test(update_multi_that_has_begun_waits_for_a_busy_log),
+        cmocka_unit_test(update_multi_cut_short_is_not_called_unexecuted),
         cmocka_unit_test(find_and_modify_poppers_take_different_documents),
         cmocka_unit_test(update_race_on_one_document_is_redone),
         cmocka_unit_test(upsert_race_makes_one_document),
         cmocka_unit_test(upsert_meets_unique_index_and_becomes_an_update),
         cmocka_unit_test(update_by_leader_evaluation_checks_the_document_again),
+        cmocka_unit_test(multi_write_by_leader_evaluation_misses_no_changed_document),
         cmocka_unit_test(write_on_a_follower_is_refused_unexecuted),
         cmocka_unit_test(find_and_modify_answers_old_new_and_projected_documents),
     };
