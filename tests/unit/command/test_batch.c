@@ -19,7 +19,7 @@ static int64_t sum(const struct batch *batch)
     uint32_t count = 0;
     for (batch_iter_init(&iter, batch); batch_next(&iter, &doc); count++) {
         struct bval val;
-        int64_t number;
+        int64_t number = 0;
         assert_int_equal(iter.index, count + 1);
         assert_true(bdoc_find(doc, "a", &val) && bval_to_i64(&val, &number));
         total += number;

@@ -182,6 +182,20 @@ static void fields_that_nobody_reads_are_of_the_right_type_all_the_same(void **s
     bson_destroy(bad);
 }
 
+static void fields_behind_a_command_name_of_any_spelling_are_checked(void **state)
+{
+    (void)state;
+    static const char *const known[] = {"filter", NULL};
+    struct err err;
+    bson_t *good = json("{\"FiNd\": \"c\", \"filter\": {}}");
+    bson_t *bad = json("{\"find\": \"c\", \"find\": 1}");
+    assert_true(fields_check_arguments(bdoc_of(good), "find", known, &err));
+    assert_false(fields_check_arguments(bdoc_of(bad), "find", known, &err));
+    assert_int_equal(err.code, COMMAND_ERR_FIELD_UNKNOWN);
+    bson_destroy(good);
+    bson_destroy(bad);
+}
+
 static void fields_missing_or_null_is_40414(void **state)
 {
     (void)state;
@@ -203,6 +217,7 @@ int main(void)
         cmocka_unit_test(fields_short_uuid_and_string_with_nul_are_refused),
         cmocka_unit_test(fields_unknown_is_40415_generic_is_not),
         cmocka_unit_test(fields_that_nobody_reads_are_of_the_right_type_all_the_same),
+        cmocka_unit_test(fields_behind_a_command_name_of_any_spelling_are_checked),
         cmocka_unit_test(fields_missing_or_null_is_40414),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
