@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum {
-    BOUNDS_MAX_BRANCHES = 256, /* of $or; more give one interval over everything */
+    BOUNDS_MAX_BRANCHES = 256, /* of $or; an $or with more narrows nothing */
 };
 
 /* The predicates that hold together: leaves of nested $and. */
@@ -217,7 +217,7 @@ static void add_branches(struct builder *b, const struct conjunction *conj)
     }
     const struct filter_nodes *choices = &conj->leaves[at]->children;
     if (b->branches + choices->count > BOUNDS_MAX_BRANCHES) {
-        b->all = true;
+        add_conjunction(b, conj); /* what the other predicates say holds all the same */
         return;
     }
     for (uint32_t i = 0; i < choices->count; i++) {

@@ -156,6 +156,31 @@ static void bounds_of_a_very_long_in_list_are_one_interval(void **state)
     arena_deinit(&arena);
 }
 
+/* The other predicates still say where to look: a router sends a write by the key in them. */
+static void bounds_of_a_very_long_or_come_from_the_other_predicates(void **state)
+{
+    struct arena arena;
+    struct bounds b;
+    struct buf text = BUF_INIT;
+    (void)state;
+    arena_init(&arena);
+    buf_append(&text, "{'a': 7, '$or': [{'x': 0}", 25);
+    for (int i = 1; i <= 300; i++) {
+        const char *branch = arena_printf(&arena, ", {'x': %d}", i);
+        buf_append(&text, branch, strlen(branch));
+    }
+    buf_append(&text, "]}", 3);
+    derive(&arena, (const char *)text.data, "{'a': 1}", false, true, &b);
+    assert_false(b.all);
+    assert_true(b.points);
+    assert_false(b.exact);
+    assert_int_equal(b.interval_count, 1);
+    assert_true(has_key(&arena, &b, "{'a': 1}", "{'a': 7}"));
+    assert_false(has_key(&arena, &b, "{'a': 1}", "{'a': 8}"));
+    buf_deinit(&text);
+    arena_deinit(&arena);
+}
+
 static void bounds_overlap_a_chunk_range(void **state)
 {
     struct arena arena;
@@ -299,6 +324,7 @@ int main(void)
         cmocka_unit_test(bounds_of_a_hashed_field_are_the_hash_of_equal_values),
         cmocka_unit_test(bounds_of_a_multikey_index_are_not_intersected),
         cmocka_unit_test(bounds_of_a_very_long_in_list_are_one_interval),
+        cmocka_unit_test(bounds_of_a_very_long_or_come_from_the_other_predicates),
         cmocka_unit_test(bounds_overlap_a_chunk_range),
         cmocka_unit_test(bounds_hold_every_matching_document),
     };
