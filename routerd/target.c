@@ -16,6 +16,14 @@ void target_ranges(struct arena *arena, const struct routing_table *table, const
     out->count = routing_table_target(table, ranges, count, arena, &out->list);
 }
 
+static bool has_too_many_ranges(const struct target *target)
+{
+    for (size_t i = 0; i < target->count; i++)
+        if (target->list[i].range_count > OP_VERSION_MAX_RANGES)
+            return true;
+    return false;
+}
+
 static void target_bounds(struct arena *arena, const struct routing_table *table, const struct bounds *bounds,
                           struct target *out)
 {
@@ -31,6 +39,9 @@ static void target_bounds(struct arena *arena, const struct routing_table *table
         ranges[i].max = interval->high_len ? (struct key_bytes){interval->high, interval->high_len} : all.max;
     }
     target_ranges(arena, table, ranges, bounds->interval_count, out);
+    /* A shard takes no longer list: all that it owns includes what is meant. */
+    if (has_too_many_ranges(out))
+        target_ranges(arena, table, &all, 1, out);
     out->point = bounds->points && bounds->interval_count == 1 && out->count == 1;
 }
 

@@ -103,6 +103,28 @@ static void target_ranges_of_a_shard_stay_inside_what_it_owns(void **state)
     }
 }
 
+/* {$or: [{a: {$in: [...]}}, {a: {$in: [...]}}]} names more values than a request may carry ranges. */
+static void target_more_values_than_a_request_takes_go_to_all_owners(void **state)
+{
+    enum { VALUES = OP_VERSION_MAX_RANGES * 3 / 4 };
+    struct fixture *fixture = *state;
+    struct buf text = BUF_INIT;
+    for (int list = 0; list < 2; list++) {
+        const char *head = list ? "]}}, {\"a\": {\"$in\": [0" : "{\"$or\": [{\"a\": {\"$in\": [0";
+        buf_append(&text, head, strlen(head));
+        for (int i = 0; i < VALUES; i++) {
+            const char *value = arena_printf(&fixture->arena, ", %d", 1000 + 2 * (list * VALUES + i));
+            buf_append(&text, value, strlen(value));
+        }
+    }
+    buf_append(&text, "]}}]}", sizeof "]}}]}");
+    struct target target = target_of(fixture, (const char *)text.data, NULL);
+    buf_deinit(&text);
+    assert_true(target.count > 0);
+    for (size_t i = 0; i < target.count; i++)
+        assert_in_range(target.list[i].range_count, 1, OP_VERSION_MAX_RANGES);
+}
+
 static void target_bad_filter_is_an_error(void **state)
 {
     struct fixture *fixture = *state;
@@ -122,6 +144,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(target_impossible_filter_goes_nowhere, set_up, tear_down),
         cmocka_unit_test_setup_teardown(target_collation_keeps_from_targeting, set_up, tear_down),
         cmocka_unit_test_setup_teardown(target_ranges_of_a_shard_stay_inside_what_it_owns, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(target_more_values_than_a_request_takes_go_to_all_owners, set_up, tear_down),
         cmocka_unit_test_setup_teardown(target_bad_filter_is_an_error, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
