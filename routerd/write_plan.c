@@ -155,8 +155,10 @@ static bool planner_add(struct planner *p, uint32_t index, bool *stop, struct er
         return true;
     }
     if (!place.single) {
-        if (p->round->count > 0 || p->round->late)
+        if (p->round->count > 0)
             return true;
+        /* It runs alone: to place what follows now would cost as much again in each of the rounds to come. */
+        *stop = true;
         p->round->late = item;
         p->round->late_target = place.target;
         return true;
@@ -181,7 +183,6 @@ static bool plan_sharded(struct write_batch *batch, struct route *route, struct 
         if (batch->items[i].state == WRITE_PENDING)
             ok = planner_add(&planner, i, &stop, err);
     mem_free(planner.by_shard);
-    /* Statements over ranges wait until those by key value are through. */
     if (!ok || round->count > 0 || !round->late)
         return ok;
     return plan_ranges(batch, route, round->late, &round->late_target, round, err);

@@ -221,6 +221,7 @@ struct outcome {
     int64_t n;
     char errors[NAMES_MAX];
     unsigned labels;
+    size_t memory; /* bytes that the command took */
 };
 
 static struct outcome run(struct cluster *cluster, enum write_kind kind, const char *json)
@@ -234,6 +235,7 @@ static struct outcome run(struct cluster *cluster, enum write_kind kind, const c
     errors_text(&batch, out.errors, sizeof out.errors);
     out.n = batch.result.n;
     out.labels = ctx->label_count;
+    out.memory = ctx->arena.used_bytes;
     write_batch_deinit(&batch);
     command_ctx_free(ctx);
     return out;
@@ -377,6 +379,40 @@ static void write_batch_multi_update_is_not_repeated_where_it_was_done(void **st
     assert_int_equal(cluster->shards[1].requests, 2);
 }
 
+/* Placing a statement compiles its filter: that is done a few times for each, not once in the round of each other. */
+static void write_batch_unordered_range_statements_cost_memory_in_proportion(void **state)
+{
+    enum { STATEMENTS = 200, BYTES_EACH = 16 * 1024 };
+    struct cluster *cluster = *state;
+    struct buf json = BUF_INIT;
+    char text[80];
+    snprintf(text, sizeof text, "{\"delete\": \"c\", \"ordered\": false, \"$db\": \"db\", \"deletes\": [");
+    buf_append(&json, text, strlen(text));
+    for (int i = 0; i < STATEMENTS; i++) {
+        snprintf(text, sizeof text, "%s{\"q\": {\"b\": %d}, \"limit\": 0}", i ? ", " : "", i);
+        buf_append(&json, text, strlen(text));
+    }
+    buf_append(&json, "]}", sizeof "]}");
+    struct outcome out = run(cluster, WRITE_DELETE, (const char *)json.data);
+    buf_deinit(&json);
+    assert_true(out.ok);
+    assert_int_equal(out.n, 2 * STATEMENTS);
+    assert_in_range(out.memory, 1, STATEMENTS * BYTES_EACH);
+}
+
+static void write_batch_range_statements_go_after_those_by_key(void **state)
+{
+    struct cluster *cluster = *state;
+    struct outcome out = run(cluster, WRITE_DELETE,
+                             "{\"delete\": \"c\", \"deletes\": [{\"q\": {\"a\": 1}, \"limit\": 1},"
+                             " {\"q\": {\"b\": 1}, \"limit\": 0}, {\"q\": {\"a\": 2}, \"limit\": 1}],"
+                             " \"ordered\": false, \"$db\": \"db\"}");
+    assert_true(out.ok);
+    assert_int_equal(out.n, 4);
+    assert_string_equal(cluster->shards[0].seen, "1 2 |-1 |");
+    assert_string_equal(cluster->shards[1].seen, "-1 |");
+}
+
 static void write_batch_upsert_without_the_key_is_refused(void **state)
 {
     struct cluster *cluster = *state;
@@ -431,6 +467,8 @@ int main(void)
         WRITE_TEST(write_batch_update_by_key_goes_to_one_shard),
         WRITE_TEST(write_batch_multi_update_goes_to_all_owners),
         WRITE_TEST(write_batch_multi_update_is_not_repeated_where_it_was_done),
+        WRITE_TEST(write_batch_unordered_range_statements_cost_memory_in_proportion),
+        WRITE_TEST(write_batch_range_statements_go_after_those_by_key),
         WRITE_TEST(write_batch_upsert_without_the_key_is_refused),
         WRITE_TEST(write_batch_unknown_outcome_is_told_without_a_label),
         WRITE_TEST(write_batch_unsharded_goes_to_the_primary_as_it_is),
