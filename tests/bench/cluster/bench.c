@@ -2,7 +2,11 @@
  *
  *   bench_cluster --port P --dir SCRATCH [--seconds S] [--documents N]
  *
- * Prints a table: operation, clients, operations a second, the floor it is held against, the ratio. */
+ * Prints a table: operation, clients, operations a second, the floor it is held against, the ratio.
+ *
+ *   bench_cluster --port P --only load|insert|read|update|scan --clients N [--seconds S] [--documents N]
+ *
+ * runs one kind alone, for a profiler, and prints its rate and its count of operations. */
 #include "tests/bench/cluster/client.h"
 #include "tests/bench/cluster/floor.h"
 
@@ -232,13 +236,38 @@ static void measure(void)
            floor_lmdb_gets(scratch, (size_t)documents, 1));
 }
 
+static int run_only(const char *kind, int clients)
+{
+    static const char *const kinds[] = {"insert", "read", "update", "scan"};
+    if (strcmp(kind, "load") == 0) {
+        printf("load: %.0f a second, operations %lld\n", load_in_bulk(), (long long)documents);
+        return 0;
+    }
+    atomic_store(&next_id, clock_wall_ms() * 1000);
+    for (int i = 0; i < 4; i++) {
+        if (strcmp(kind, kinds[i]) == 0) {
+            double rate = run((enum kind)i, clients);
+            printf("%s: %.0f a second, operations %.0f\n", kind, rate, rate * seconds);
+            return 0;
+        }
+    }
+    fprintf(stderr, "bench: no kind '%s'\n", kind);
+    return 2;
+}
+
 int main(int argc, char **argv)
 {
+    const char *only = NULL;
+    int clients = 1;
     for (int i = 1; i + 1 < argc; i += 2) {
         if (strcmp(argv[i], "--port") == 0)
             port = atoi(argv[i + 1]);
         else if (strcmp(argv[i], "--dir") == 0)
             scratch = argv[i + 1];
+        else if (strcmp(argv[i], "--only") == 0)
+            only = argv[i + 1];
+        else if (strcmp(argv[i], "--clients") == 0)
+            clients = atoi(argv[i + 1]);
         else if (strcmp(argv[i], "--seconds") == 0)
             seconds = atof(argv[i + 1]);
         else if (strcmp(argv[i], "--documents") == 0)
@@ -246,10 +275,12 @@ int main(int argc, char **argv)
         else
             port = -1;
     }
-    if (port <= 0 || scratch == NULL || seconds <= 0 || documents < BULK) {
+    if (port <= 0 || (scratch == NULL && only == NULL) || seconds <= 0 || documents < BULK || clients < 1) {
         fprintf(stderr, "usage: bench_cluster --port P --dir SCRATCH [--seconds S] [--documents N]\n");
         return 2;
     }
+    if (only != NULL)
+        return run_only(only, clients);
     mkdir(scratch, 0700);
     measure();
     return 0;
