@@ -1,6 +1,7 @@
 #include "aggregate/stage.h"
 #include "base/check.h"
 #include "base/mem.h"
+#include "expr/expr.h"
 
 struct pipeline_run *pipeline_run_new(const struct pipeline *pipeline, uint32_t first_stage, struct doc_source source,
                                       size_t memory_limit_bytes)
@@ -42,10 +43,16 @@ void pipeline_run_free(struct pipeline_run *run)
     mem_free(run);
 }
 
+/* The next document of a stage. Each stage may wrap those of the one before. */
+static bool stage_next(struct stage_run *run, struct bdoc *out, struct err *err)
+{
+    return run->stage->type->next(run, out, err) && (out->data == NULL || expr_check_depth(*out, err));
+}
+
 bool stage_input(struct stage_run *run, struct bdoc *out, struct err *err)
 {
     if (run->input != NULL)
-        return run->input->stage->type->next(run->input, out, err);
+        return stage_next(run->input, out, err);
     return run->run->source.next(run->run->source.arg, out, err);
 }
 
@@ -64,8 +71,7 @@ bool pipeline_run_next(struct pipeline_run *run, struct bdoc *out, struct err *e
     *out = (struct bdoc){0};
     if (run->count == 0)
         return run->source.next(run->source.arg, out, err);
-    struct stage_run *last = &run->stages[run->count - 1];
-    return last->stage->type->next(last, out, err);
+    return stage_next(&run->stages[run->count - 1], out, err);
 }
 
 size_t pipeline_run_memory_bytes(const struct pipeline_run *run)

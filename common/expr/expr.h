@@ -45,4 +45,8 @@ bool expr_dependencies(const struct expr *expr, void (*add)(void *arg, const cha
 /* Truth as $cond, $and and $match's $expr see it: false, null, undefined, missing and numbers equal to 0 are false. */
 bool expr_value_is_true(const struct bval *value);
 
+/* What expressions and stages have built must not nest deeper than what may come in (BDOC_MAX_WIRE_DEPTH), since
+ * everything that reads documents recurses: ERR_Overflow. */
+bool expr_check_depth(struct bdoc doc, struct err *err) ERR_WARN_UNUSED;
+
 #endif

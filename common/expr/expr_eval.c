@@ -5,7 +5,8 @@
 #include <string.h>
 
 enum {
-    STACK_ARGS = 4, /* calls with more arguments keep them in scratch */
+    STACK_ARGS = 4,      /* calls with more arguments keep them in scratch */
+    LEVEL_MIN_BYTES = 7, /* of one level of nesting: type, empty name, length, end */
 };
 
 bool expr_is_nullish(const struct bval *val)
@@ -24,6 +25,34 @@ bool expr_value_is_true(const struct bval *value)
         return !number_is_zero(&number);
     }
     return true;
+}
+
+static bool is_deeper(struct bdoc doc, int levels)
+{
+    struct biter iter;
+    struct belem elem;
+    biter_init(&iter, doc);
+    while (biter_next(&iter, &elem)) {
+        bool container = elem.val.type == BT_DOCUMENT || elem.val.type == BT_ARRAY;
+        if (container && (levels <= 1 || is_deeper(bval_doc(&elem.val), levels - 1)))
+            return true;
+    }
+    return false;
+}
+
+bool expr_check_depth(struct bdoc doc, struct err *err)
+{
+    if (doc.len <= BDOC_MAX_WIRE_DEPTH * LEVEL_MIN_BYTES || !is_deeper(doc, BDOC_MAX_WIRE_DEPTH))
+        return true;
+    return err_set(err, ERR_Overflow, "a result nests deeper than %d levels", BDOC_MAX_WIRE_DEPTH);
+}
+
+bool expr_check_scratch(struct expr_scope *scope)
+{
+    if (scope->scratch->used_bytes <= EXPR_MAX_SCRATCH_BYTES)
+        return true;
+    return err_set(scope->err, ERR_ExceededMemoryLimit, "an expression needs more than %d bytes for one document",
+                   EXPR_MAX_SCRATCH_BYTES);
 }
 
 bool expr_check_size(struct expr_scope *scope, size_t bytes)
@@ -170,10 +199,8 @@ static bool run_array(struct expr_scope *scope, const struct expr *expr, struct 
 
 static bool run_call(struct expr_scope *scope, const struct expr *expr, struct bval *out)
 {
-    /* A $reduce that grows its value would otherwise keep every step of it. */
-    if (scope->scratch->used_bytes > EXPR_MAX_SCRATCH_BYTES)
-        return err_set(scope->err, ERR_ExceededMemoryLimit, "an expression needs more than %d bytes for one document",
-                       EXPR_MAX_SCRATCH_BYTES);
+    if (!expr_check_scratch(scope))
+        return false;
     if (expr->op->lazy)
         return expr->op->eval(scope, expr, NULL, out);
     struct bval few[STACK_ARGS];

@@ -102,6 +102,8 @@ bool expr_is_nullish(const struct bval *val);
 /* Descends from a document as a field path does: through arrays of documents too. */
 bool expr_walk(struct expr_scope *scope, struct bdoc doc, const struct expr_name *names, uint32_t count,
                struct bval *out);
+/* Fails when intermediate values take more than EXPR_MAX_SCRATCH_BYTES: loops ask, as they keep every step. */
+bool expr_check_scratch(struct expr_scope *scope);
 /* Fails when the result would be larger than EXPR_MAX_RESULT_BYTES. */
 bool expr_check_size(struct expr_scope *scope, size_t bytes);
 /* A list of values becomes an array value in scratch; missing ones are nulls. */

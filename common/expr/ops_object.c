@@ -216,6 +216,8 @@ static bool op_set_field(struct expr_scope *s, const struct expr *call, const st
     if (args[0].type != BT_STRING)
         return err_set(s->err, 4161107, "%s requires 'field' to evaluate to a constant string", call->op->name);
     const char *name = bval_str(&args[0], &len);
+    if (strlen(name) != len)
+        return err_set(s->err, 9534700, "%s: 'field' cannot contain an embedded null byte", call->op->name);
     struct buf buf = BUF_INIT;
     size_t start = write_begin(&buf);
     biter_init(&iter, bval_doc(&args[1]));

@@ -180,7 +180,7 @@ static bool op_map(struct expr_scope *s, const struct expr *call, const struct b
         return null;
     for (size_t i = 0; i < items.count; i++) {
         s->vars[call->slot] = items.items[i];
-        if (!expr_run(s, call->args[1], &items.items[i]))
+        if (!expr_run(s, call->args[1], &items.items[i]) || !expr_check_scratch(s))
             return false;
     }
     return expr_make_array(s, items.items, items.count, out);
@@ -226,6 +226,12 @@ static bool op_filter(struct expr_scope *s, const struct expr *call, const struc
     return expr_make_array(s, items.items, kept, out);
 }
 
+/* Each step may wrap the value of the one before. */
+static bool depth_ok(struct expr_scope *s, const struct bval *value)
+{
+    return (value->type != BT_DOCUMENT && value->type != BT_ARRAY) || expr_check_depth(bval_doc(value), s->err);
+}
+
 static bool op_reduce(struct expr_scope *s, const struct expr *call, const struct bval *args, struct bval *out)
 {
     (void)args;
@@ -240,7 +246,7 @@ static bool op_reduce(struct expr_scope *s, const struct expr *call, const struc
     for (size_t i = 0; i < items.count; i++) {
         s->vars[call->slot] = items.items[i];
         s->vars[call->slot2] = total;
-        if (!expr_run(s, call->args[1], &total))
+        if (!expr_run(s, call->args[1], &total) || !expr_check_scratch(s) || !depth_ok(s, &total))
             return false;
     }
     *out = total;

@@ -155,6 +155,35 @@ static void pipeline_beyond_its_memory_fails_with_292(void **state)
     }
 }
 
+/* Each stage wraps what the one before gave: nothing that reads the result may have to recurse without limit. */
+static void pipeline_that_nests_without_end_fails(void **state)
+{
+    enum { STAGES = 500 };
+    static const char stage[] = "{'$replaceRoot': {'newRoot': {'a': '$$ROOT'}}},";
+    (void)state;
+    struct arena arena;
+    struct pipeline *pipeline;
+    struct err err = {0};
+    struct list_source list;
+    struct bdoc doc;
+    arena_init(&arena);
+    char *text = arena_alloc(&arena, STAGES * sizeof stage + 16);
+    char *at = stpcpy(text, "[");
+    for (int i = 0; i < STAGES; i++)
+        at = stpcpy(at, stage);
+    strcpy(at, "{'$limit': 1}]");
+    struct bval stage_list = json_val(&arena, text);
+    struct bval doc_list = json_val(&arena, docs);
+    biter_init(&list.iter, bval_doc(&doc_list));
+    assert_true(pipeline_compile(&arena, bval_doc(&stage_list), NULL, &pipeline, &err));
+    struct pipeline_run *run =
+        pipeline_run_new(pipeline, 0, (struct doc_source){next_of_list, &list}, PIPELINE_MEMORY_LIMIT_BYTES);
+    assert_false(pipeline_run_next(run, &doc, &err));
+    assert_int_equal(err.code, ERR_Overflow);
+    pipeline_run_free(run);
+    arena_deinit(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -162,6 +191,7 @@ int main(void)
         cmocka_unit_test(pipeline_stages_of_the_whole_stream),
         cmocka_unit_test(pipeline_malformed_fails_with_code),
         cmocka_unit_test(pipeline_beyond_its_memory_fails_with_292),
+        cmocka_unit_test(pipeline_that_nests_without_end_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -127,6 +127,10 @@ static void expr_malformed_fails_with_code(void **state)
         const char *expr;
         int code;
     } cases[] = {
+        {"{'$reduce': {'input': {'$range': [0, 300]}, 'initialValue': {}, 'in': {'a': '$$value'}}}", ERR_Overflow},
+        {"{'$reduce': {'input': {'$range': [0, 300]}, 'initialValue': [], 'in': ['$$value']}}", ERR_Overflow},
+        {"{'$setField': {'field': 'a\\u0000b', 'input': {}, 'value': 1}}", 9534700},
+        {"{'$arrayToObject': {'$literal': [['a\\u0000b', 1]]}}", 4940400},
         {"{'$foo': 1}", 168},
         {"{'$add': 1, '$sum': 2}", 15983},
         {"'$$nope'", 17276},
