@@ -84,6 +84,27 @@ static struct bdoc to_statement(struct arena *arena, struct bdoc op, enum write_
     return copy;
 }
 
+/* An operation's fields: the whole command is refused before anything of it is done. */
+static bool check_op(enum write_kind kind, struct bdoc doc, struct err *err)
+{
+    static const char *const inserts[] = {"insert", "document", NULL};
+    static const char *const updates[] = {"update",    "filter", "updateMods", "multi",     "upsert", "arrayFilters",
+                                          "collation", "hint",   "sort",       "constants", NULL};
+    static const char *const deletes[] = {"delete", "filter", "multi", "collation", "hint", NULL};
+    static const char *const *const known[] = {
+        [WRITE_INSERT] = inserts, [WRITE_UPDATE] = updates, [WRITE_DELETE] = deletes};
+    struct bdoc ignored_doc;
+    bool ignored;
+    if (!fields_check_known(doc, "bulkWrite.ops", known[kind], err))
+        return false;
+    if (kind == WRITE_INSERT)
+        return field_require(doc, "document", err);
+    return field_require(doc, "filter", err) && field_get_doc(doc, "filter", &ignored_doc, err) &&
+           (kind == WRITE_DELETE || field_require(doc, "updateMods", err)) &&
+           field_get_bool(doc, "multi", &ignored, err) && field_get_bool(doc, "upsert", &ignored, err) &&
+           field_get_array(doc, "arrayFilters", &ignored_doc, err);
+}
+
 static bool read_op(struct bulk *bulk, struct bdoc doc, struct bulk_op *op, struct err *err)
 {
     static const char *const names[] = {"insert", "update", "delete"};
@@ -99,14 +120,14 @@ static bool read_op(struct bulk *bulk, struct bdoc doc, struct bulk_op *op, stru
     op->kind = (enum write_kind)kind;
     if (!bval_to_i64(&elem.val, &op->ns) || op->ns < 0 || op->ns >= bulk->namespace_count)
         return err_set(err, ERR_BadValue, "BulkWrite ops entry has an invalid nsInfo index");
+    if (!check_op(op->kind, doc, err))
+        return false;
     if (op->kind != WRITE_INSERT) {
-        if (!field_require(doc, "filter", err) || (op->kind == WRITE_UPDATE && !field_require(doc, "updateMods", err)))
-            return false;
         op->doc = to_statement(&bulk->ctx->arena, doc, op->kind);
         return true;
     }
     op->owner = bulk->ctx->frame;
-    return field_require(doc, "document", err) && field_get_doc(doc, "document", &op->doc, err);
+    return field_get_doc(doc, "document", &op->doc, err);
 }
 
 static bool read_ops(struct bulk *bulk, struct err *err)

@@ -1,5 +1,6 @@
 /* create, drop, dropDatabase, collMod; renameCollection is refused. */
 #include "base/clock.h"
+#include "command/fields.h"
 #include "routerd/client_error.h"
 #include "routerd/commands.h"
 #include "routerd/ddl.h"
@@ -158,7 +159,9 @@ static enum command_status run_drop_database(struct command_ctx *ctx, struct err
 {
     struct remote_request request;
     bson_t body = BSON_INITIALIZER;
-    if (!refuse_config(ctx, err) || !drop_all_sharded(ctx, err) || !drop_on_all_shards(ctx, err)) {
+    static const char *const known[] = {NULL};
+    if (!fields_check_arguments(ctx->body, ctx->name, known, err) || !refuse_config(ctx, err) ||
+        !drop_all_sharded(ctx, err) || !drop_on_all_shards(ctx, err)) {
         bson_destroy(&body);
         return COMMAND_ERROR;
     }

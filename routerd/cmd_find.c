@@ -225,13 +225,14 @@ static enum command_status run_get_more(struct command_ctx *ctx, struct err *err
     char ns[COMMAND_NS_MAX + 1];
     struct router_cursor *cursor;
     int64_t batch_size = -1;
+    static const char *const known[] = {"collection", "batchSize", "term", "lastKnownCommittedOpTime", NULL};
     atomic_fetch_add(&router_of(ctx)->counters.getmore, 1);
     if (ctx->value.type != BT_INT64) {
         err_set(err, ERR_TypeMismatch, "BSON field 'getMore.getMore' is the wrong type '%s', expected type 'long'",
                 bval_type_name(ctx->value.type));
         return COMMAND_ERROR;
     }
-    if (!collection_name(ctx, "collection", ns, err) ||
+    if (!fields_check_arguments(ctx->body, ctx->name, known, err) || !collection_name(ctx, "collection", ns, err) ||
         !field_get_i64_in(ctx->body, "batchSize", 0, INT64_MAX, &batch_size, err))
         return COMMAND_ERROR;
     struct cursor_table *cursors = router_of(ctx)->cursors;
@@ -266,8 +267,8 @@ static enum command_status run_kill_cursors(struct command_ctx *ctx, struct err 
 {
     char ns[COMMAND_NS_MAX + 1];
     struct bdoc ids = {0};
-    static const char *const known[] = {"killCursors", "cursors", NULL};
-    if (!collection_name(ctx, ctx->name, ns, err) || !fields_check_known(ctx->body, ctx->command->name, known, err) ||
+    static const char *const known[] = {"cursors", NULL};
+    if (!collection_name(ctx, ctx->name, ns, err) || !fields_check_arguments(ctx->body, ctx->name, known, err) ||
         !field_require(ctx->body, "cursors", err) || !field_get_array(ctx->body, "cursors", &ids, err) ||
         !check_ids(ids, err))
         return COMMAND_ERROR;

@@ -162,7 +162,9 @@ static enum command_status run_list_databases(struct command_ctx *ctx, struct er
     struct filter *filter = NULL;
     bool name_only = false;
     struct database_list list = {.arena = &ctx->arena};
-    bool ok = field_get_doc(ctx->body, "filter", &query, err) &&
+    static const char *const known[] = {"filter", "nameOnly", "authorizedDatabases", NULL};
+    bool ok = fields_check_arguments(ctx->body, ctx->name, known, err) &&
+              field_get_doc(ctx->body, "filter", &query, err) &&
               field_get_bool(ctx->body, "nameOnly", &name_only, err) &&
               (!query.data || filter_compile(&ctx->arena, query, NULL, &filter, err)) &&
               gather_databases(ctx, &list, err) && append_databases(ctx, &list, filter, name_only);

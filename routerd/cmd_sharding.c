@@ -14,7 +14,9 @@ static enum command_status run_enable_sharding(struct command_ctx *ctx, struct e
 {
     const char *db = NULL;
     const char *primary = NULL;
-    if (!field_get_str(ctx->body, ctx->name, &db, err) || !field_get_str(ctx->body, "primaryShard", &primary, err))
+    static const char *const known[] = {"primaryShard", NULL};
+    if (!fields_check_arguments(ctx->body, ctx->name, known, err) || !field_get_str(ctx->body, ctx->name, &db, err) ||
+        !field_get_str(ctx->body, "primaryShard", &primary, err))
         return COMMAND_ERROR;
     if (!db || !ns_check_db(db, err)) {
         if (!db)
@@ -45,8 +47,13 @@ static enum command_status run_shard_collection(struct command_ctx *ctx, struct 
     struct shard_collection_request request = {0};
     struct bdoc collation = {0};
     const char *name = NULL;
-    if (!field_get_str(ctx->body, ctx->name, &name, err) || !field_require(ctx->body, "key", err) ||
-        !field_get_doc(ctx->body, "key", &request.key, err) ||
+    bool presplit_zones = false;
+    static const char *const known[] = {"key",       "unique",     "numInitialChunks",       "presplitHashedZones",
+                                        "collation", "timeseries", "enforceUniquenessCheck", "implicitlyCreateIndex",
+                                        NULL};
+    if (!fields_check_arguments(ctx->body, ctx->name, known, err) || !field_get_str(ctx->body, ctx->name, &name, err) ||
+        !field_get_bool(ctx->body, "presplitHashedZones", &presplit_zones, err) ||
+        !field_require(ctx->body, "key", err) || !field_get_doc(ctx->body, "key", &request.key, err) ||
         !field_get_bool(ctx->body, "unique", &request.unique, err) ||
         !field_get_doc(ctx->body, "collation", &collation, err) ||
         !field_get_i64_in(ctx->body, "numInitialChunks", 0, INITIAL_CHUNKS_MAX, &request.initial_chunks, err))
@@ -54,6 +61,10 @@ static enum command_status run_shard_collection(struct command_ctx *ctx, struct 
     if (!name || !ns_parse(&request.ns, name, err)) {
         if (!name)
             err_set(err, ERR_InvalidNamespace, "shardCollection takes a namespace");
+        return COMMAND_ERROR;
+    }
+    if (presplit_zones || bdoc_has(ctx->body, "timeseries")) {
+        err_set(err, ERR_NotImplemented, "zones and time series are not supported by this version");
         return COMMAND_ERROR;
     }
     if (!target_collation_is_simple(collation)) {
@@ -117,7 +128,8 @@ static enum command_status run_split(struct command_ctx *ctx, struct err *err)
     struct route route;
     const struct chunk *chunk;
     struct bdoc point;
-    if (!split_parse(ctx, &request, err))
+    static const char *const known[] = {"find", "middle", "bounds", NULL};
+    if (!fields_check_arguments(ctx->body, ctx->name, known, err) || !split_parse(ctx, &request, err))
         return COMMAND_ERROR;
     routing_cache_flush(router_of(ctx)->routing, request.ns.full);
     route_init(&route, ctx, request.ns.full);

@@ -156,7 +156,9 @@ static enum command_status run_add_shard(struct command_ctx *ctx, struct err *er
     struct new_shard shard = {0};
     const char *host = NULL;
     const char *name = NULL;
-    if (!field_get_str(ctx->body, ctx->name, &host, err) || !field_get_str(ctx->body, "name", &name, err))
+    static const char *const known[] = {"name", "maxSize", NULL};
+    if (!fields_check_arguments(ctx->body, ctx->name, known, err) || !field_get_str(ctx->body, ctx->name, &host, err) ||
+        !field_get_str(ctx->body, "name", &name, err))
         return COMMAND_ERROR;
     if (!host || !remote_set_new("new", host, &shard.set, err)) {
         if (!host)
@@ -231,6 +233,9 @@ static enum command_status run_get_shard_version(struct command_ctx *ctx, struct
 {
     struct ns ns;
     struct route route;
+    static const char *const known[] = {"fullMetadata", NULL};
+    if (!fields_check_arguments(ctx->body, ctx->name, known, err))
+        return COMMAND_ERROR;
     if (!ctx->value.data || ctx->value.type != BT_STRING) {
         err_set(err, ERR_TypeMismatch, "getShardVersion takes a namespace");
         return COMMAND_ERROR;

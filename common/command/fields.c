@@ -71,11 +71,10 @@ static bool check_ignored_flag(const struct belem *elem, struct err *err)
     return true;
 }
 
-bool fields_check_known(struct bdoc doc, const char *command, const char *const *known, struct err *err)
+static bool check_rest(struct biter *iter, const char *command, const char *const *known, struct err *err)
 {
-    struct biter iter;
     struct belem elem;
-    for (biter_init(&iter, doc); biter_next(&iter, &elem);) {
+    while (biter_next(iter, &elem)) {
         const char *const *at = known;
         while (*at != NULL && !same(*at, elem.key))
             at++;
@@ -86,6 +85,21 @@ bool fields_check_known(struct bdoc doc, const char *command, const char *const 
             return false;
     }
     return true;
+}
+
+bool fields_check_known(struct bdoc doc, const char *command, const char *const *known, struct err *err)
+{
+    struct biter iter;
+    biter_init(&iter, doc);
+    return check_rest(&iter, command, known, err);
+}
+
+bool fields_check_arguments(struct bdoc body, const char *command, const char *const *known, struct err *err)
+{
+    struct biter iter;
+    struct belem name;
+    biter_init(&iter, body);
+    return !biter_next(&iter, &name) || check_rest(&iter, command, known, err);
 }
 
 /* False when the field is missing or null. */

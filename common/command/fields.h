@@ -21,6 +21,9 @@ enum {
  * maxTimeMS, comment, readConcern, writeConcern, $readPreference, $clusterTime, apiVersion, $sherd..., ...). */
 bool fields_check_known(struct bdoc doc, const char *command, const char *const *known,
                         struct err *err) ERR_WARN_UNUSED;
+/* The same for a command's body, whose first field is the command's name in any of its spellings. */
+bool fields_check_arguments(struct bdoc body, const char *command, const char *const *known,
+                            struct err *err) ERR_WARN_UNUSED;
 bool field_is_generic(const char *name);
 
 /* Each: a missing field leaves *out untouched and succeeds; null counts as missing; a wrong type is 14. */

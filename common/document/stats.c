@@ -195,8 +195,16 @@ enum command_status validate_run(struct command_ctx *ctx, struct err *err)
                                         "background", NULL};
     struct ns ns;
     struct read_txn read = {0};
+    bool full = false;
+    bool repair = false;
     if (!command_ns(ctx, &ns, err) || !fields_check_known(ctx->body, "validate", known, err) ||
-        !read_txn_open(&read, document_engine_of(ctx), ns.full, (struct bdoc){0}, err))
+        !field_get_bool(ctx->body, "full", &full, err) || !field_get_bool(ctx->body, "repair", &repair, err))
+        return COMMAND_ERROR;
+    if (repair) {
+        err_set(err, ERR_InvalidOptions, "validate with { repair: true } is not supported on a member of a set");
+        return COMMAND_ERROR;
+    }
+    if (!read_txn_open(&read, document_engine_of(ctx), ns.full, (struct bdoc){0}, err))
         return COMMAND_ERROR;
     bool found = read.coll != NULL;
     if (found)
