@@ -118,7 +118,7 @@ static bool add_sequence(struct assembly *to, uint8_t section[SECTION_BYTES], co
     size_t size = 4 + name_len;
     for (unsigned i = 0; i < sequence->piece_count; i++)
         size += sequence->pieces[i].len;
-    if (size > WIRE_MAX_MESSAGE_BYTES)
+    if (size > WIRE_MAX_INTERNAL_BYTES)
         return false;
     section[0] = 1;
     store_le32(section + 1, (uint32_t)size);
@@ -139,7 +139,7 @@ static bool assemble(struct assembly *to, uint32_t request_id, const struct rpc_
         body->body_pieces != NULL ? add_pieces(to, body->body_pieces, body->body_piece_count) : add_piece(to, whole);
     for (unsigned i = 0; i < body->sequence_count && fits; i++)
         fits = add_sequence(to, to->sections[i], &body->sequences[i]);
-    if (!fits || to->bytes > WIRE_MAX_MESSAGE_BYTES)
+    if (!fits || to->bytes > WIRE_MAX_INTERNAL_BYTES)
         return false;
     memset(to->header, 0, sizeof to->header);
     store_le32(to->header, (uint32_t)to->bytes);
@@ -176,7 +176,7 @@ void rpc_call_start(struct rpc_call *call, const char *address, const struct rpc
         call_fail(call, RPC_NOT_SENT, ERR_HostNotFound, "cannot use the address '%s'", address);
     } else if (!assemble(&message, call->request_id, body)) {
         call_fail(call, RPC_NOT_SENT, ERR_BSONObjectTooLarge, "the request is larger than %d bytes",
-                  WIRE_MAX_MESSAGE_BYTES);
+                  WIRE_MAX_INTERNAL_BYTES);
     } else {
         atomic_fetch_add_explicit(&client->requests, 1, memory_order_relaxed);
         call->peer = peer;

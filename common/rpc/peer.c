@@ -146,7 +146,7 @@ static bool on_greeted(struct peer_conn *conn, struct wire_frame *frame)
     if (good && peer->conn == conn) {
         state_move(&peer->state, PEER_READY);
         peer->pause_ms = RPC_RECONNECT_MIN_MS;
-        link_set_max_frame(conn->link, WIRE_MAX_MESSAGE_BYTES);
+        link_set_max_frame(conn->link, WIRE_MAX_INTERNAL_BYTES);
         over = send_waiting_locked(peer, conn->link);
     }
     pthread_mutex_unlock(&peer->mutex);

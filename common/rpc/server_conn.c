@@ -69,7 +69,7 @@ static bool take_hello(struct rpc_conn *conn, struct link *link, const struct wi
         return false;
     }
     conn->greeted = true;
-    link_set_max_frame(link, WIRE_MAX_MESSAGE_BYTES);
+    link_set_max_frame(link, WIRE_MAX_INTERNAL_BYTES);
     answer(link, msg->header.request_id, true);
     return true;
 }
@@ -134,6 +134,7 @@ bool rpc_request_dispatch(struct rpc_request *request, struct pool *pool)
 {
     if (deferred == NULL && is_alone(request->conn) && !atomic_exchange(&thread_lent, true)) {
         deferred = request;
+        server_job_begins(request->conn->server);
         return true;
     }
     return pool_submit(pool, &request->job);
@@ -145,8 +146,10 @@ static void after_read(void)
     if (request == NULL)
         return;
     deferred = NULL;
+    struct rpc_server *server = request->conn->server; /* the job frees the request */
     request->job.run(&request->job);
     atomic_store(&thread_lent, false);
+    server_memory_gone(server);
 }
 
 static bool on_request(struct rpc_conn *conn, struct link *link, struct wire_frame *frame)

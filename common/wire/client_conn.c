@@ -181,7 +181,11 @@ static bool begin_frame(struct client_conn *conn, const uint8_t *header)
 {
     struct wire_header parsed;
     struct err err;
-    if (!wire_header_parse(header, &parsed, &err)) {
+    bool good = wire_header_parse(header, &parsed, &err);
+    if (good && parsed.length > WIRE_MAX_MESSAGE_BYTES)
+        good = err_set(&err, ERR_ProtocolError, "message length %u is more than %d", parsed.length,
+                       WIRE_MAX_MESSAGE_BYTES);
+    if (!good) {
         log_info("NETWORK", 4001, "Bad message from client", LOG_STR("peer", conn->peer), LOG_STR("error", err.msg));
         return false;
     }

@@ -26,9 +26,9 @@ bool wire_header_parse(const uint8_t *data, struct wire_header *out, struct err 
     out->request_id = load_le32(data + 4);
     out->response_to = load_le32(data + 8);
     out->opcode = load_le32(data + 12);
-    if (out->length < WIRE_HEADER_BYTES || out->length > WIRE_MAX_MESSAGE_BYTES)
+    if (out->length < WIRE_HEADER_BYTES || out->length > WIRE_MAX_INTERNAL_BYTES)
         return err_set(err, ERR_ProtocolError, "message length %u is not between %d and %d", out->length,
-                       WIRE_HEADER_BYTES, WIRE_MAX_MESSAGE_BYTES);
+                       WIRE_HEADER_BYTES, WIRE_MAX_INTERNAL_BYTES);
     return true;
 }
 

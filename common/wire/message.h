@@ -30,7 +30,9 @@ enum wire_flag {
 
 enum {
     WIRE_HEADER_BYTES = 16,
-    WIRE_MAX_MESSAGE_BYTES = 48000000,
+    WIRE_MAX_MESSAGE_BYTES = 48000000, /* of a client, as hello announces */
+    /* Between daemons: a router adds to what a full message of a client holds (_ids, versions, the deadline). */
+    WIRE_MAX_INTERNAL_BYTES = WIRE_MAX_MESSAGE_BYTES + (4 << 20),
     WIRE_MAX_SEQUENCES = 4, /* kind-1 sections in one message; bulkWrite has two */
     WIRE_MAX_NS_BYTES = 255,
 };
@@ -66,7 +68,7 @@ enum wire_parse {
 };
 
 /* Reads the header from the first WIRE_HEADER_BYTES of `data` and refuses a length below the header's or over
- * WIRE_MAX_MESSAGE_BYTES: called before memory is taken for the rest. ERR_ProtocolError. */
+ * WIRE_MAX_INTERNAL_BYTES: called before memory is taken for the rest. ERR_ProtocolError. */
 bool wire_header_parse(const uint8_t *data, struct wire_header *out, struct err *err) ERR_WARN_UNUSED;
 /* Parses one whole message of an opcode in {OP_MSG, OP_QUERY, OP_REPLY}; OP_COMPRESSED must have been undone
  * (wire/compress.h). `out` borrows `data`. Errors: ERR_ProtocolError for broken framing, a wrong checksum, unknown

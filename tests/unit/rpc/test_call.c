@@ -89,14 +89,67 @@ static void call_with_pieces_arrives_whole(void **state)
     env_server_end(server);
 }
 
+/* Answers with the number of documents in the request's first sequence. */
+static void handle_count(void *arg, struct rpc_request *request)
+{
+    (void)arg;
+    bson_t reply = BSON_INITIALIZER;
+    BSON_APPEND_INT64(&reply, "count", request->msg.sequences[0].count);
+    rpc_request_reply_doc(request, bdoc_of(&reply));
+    bson_destroy(&reply);
+}
+
+/* A driver fills its messages up to the limit; what a router adds must not make them undeliverable. */
+static void call_with_a_clients_full_message_and_more_arrives(void **state)
+{
+    enum { DOCS = 4, DOC_BYTES = WIRE_MAX_MESSAGE_BYTES / DOCS };
+    (void)state;
+    char address[64];
+    struct rpc_server *server = env_server(handle_count, NULL, address);
+    struct rpc_client *client = env_client();
+    struct buf docs = BUF_INIT;
+    char *filler = mem_alloc(DOC_BYTES);
+    memset(filler, 'f', DOC_BYTES - 1);
+    for (int i = 0; i < DOCS; i++) {
+        bson_t doc = BSON_INITIALIZER;
+        BSON_APPEND_UTF8(&doc, "x", filler);
+        buf_append(&docs, bson_get_data(&doc), doc.len);
+        bson_destroy(&doc);
+    }
+    mem_free(filler);
+    assert_true(docs.len > WIRE_MAX_MESSAGE_BYTES);
+    bson_t body;
+    struct wire_piece piece = {docs.data, docs.len, NULL};
+    struct rpc_sequence sequence = {"documents", &piece, 1};
+    struct rpc_call call;
+    struct rpc_waiter waiter;
+    rpc_waiter_init(&waiter);
+    rpc_call_init(&call, client, deadline_after_ms(60000));
+    call.waiter = &waiter;
+    rpc_call_start(
+        &call, address,
+        &(struct rpc_body){.body = env_doc(&body, "insert", 1), .sequences = &sequence, .sequence_count = 1});
+    rpc_waiter_wait_all(&waiter);
+    assert_int_equal(call.outcome, RPC_REPLY);
+    struct bval count;
+    int64_t number = 0;
+    assert_true(bdoc_find(call.reply.body, "count", &count) && bval_to_i64(&count, &number));
+    assert_int_equal(number, DOCS);
+    rpc_call_deinit(&call);
+    bson_destroy(&body);
+    buf_deinit(&docs);
+    rpc_client_free(client);
+    env_server_end(server);
+}
+
 static void call_too_large_is_not_sent(void **state)
 {
     (void)state;
     struct rpc_client *client = env_client();
     struct rpc_call call;
     struct err err;
-    uint8_t *huge = mem_alloc(WIRE_MAX_MESSAGE_BYTES);
-    assert_false(rpc_call_run(&call, client, "127.0.0.1:1", (struct bdoc){huge, WIRE_MAX_MESSAGE_BYTES},
+    uint8_t *huge = mem_alloc(WIRE_MAX_INTERNAL_BYTES);
+    assert_false(rpc_call_run(&call, client, "127.0.0.1:1", (struct bdoc){huge, WIRE_MAX_INTERNAL_BYTES},
                               deadline_after_ms(1000), &err));
     assert_int_equal(call.outcome, RPC_NOT_SENT);
     assert_int_equal(err.code, ERR_BSONObjectTooLarge);
@@ -305,6 +358,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(call_run_returns_the_reply),
         cmocka_unit_test(call_with_pieces_arrives_whole),
+        cmocka_unit_test(call_with_a_clients_full_message_and_more_arrives),
         cmocka_unit_test(call_too_large_is_not_sent),
         cmocka_unit_test(call_bad_address_is_not_sent),
         cmocka_unit_test(call_deadline_after_sending_is_unknown),

@@ -137,9 +137,9 @@ static void message_length_is_bounded(void **state)
     struct wire_header header;
     struct err err;
     uint8_t bytes[WIRE_HEADER_BYTES] = {0};
-    static const uint32_t good[] = {16, 17, 48000000};
-    static const uint32_t bad[] = {0, 15, 48000001, 0x7fffffff, 0x80000000, 0xffffffff};
-    for (size_t i = 0; i < 3; i++) {
+    static const uint32_t good[] = {16, 17, 48000000, WIRE_MAX_INTERNAL_BYTES};
+    static const uint32_t bad[] = {0, 15, WIRE_MAX_INTERNAL_BYTES + 1, 0x7fffffff, 0x80000000, 0xffffffff};
+    for (size_t i = 0; i < 4; i++) {
         store_le32(bytes, good[i]);
         assert_true(wire_header_parse(bytes, &header, &err));
     }
