@@ -87,6 +87,9 @@ static void learn_from_refusal(struct remote_request *request)
         const char *leader = bval_str(&value, &len);
         if (len > 0 && len < RPC_ADDRESS_MAX && strcmp(leader, request->member) != 0) {
             remote_set_learn_leader(request->set, leader);
+            /* During an election two members may each take the other for the leader. */
+            request->wait = request->hinted;
+            request->hinted = true;
             return;
         }
     }
@@ -105,7 +108,8 @@ static void attempt_end(struct remote_request *request)
     if (!rpc_call_check(&request->call, &request->err)) {
         remote_set_forget_leader(request->set, request->member);
         request->unknown = request->call.outcome == RPC_UNKNOWN;
-        request->over = request->pinned[0] || (request->unknown && !request->repeatable);
+        request->over = request->pinned[0] || (request->unknown && !request->repeatable) ||
+                        request->err.code == ERR_BSONObjectTooLarge;
         request->wait = true;
         rpc_call_deinit(&request->call);
         return;

@@ -28,6 +28,7 @@ struct remote_request {
 
     bool over;            /* internal from here: no further attempt */
     bool wait;            /* pause before the next attempt */
+    bool hinted;          /* has followed a member's hint at the leader without a pause */
     struct rpc_call call; /* of the attempt under way */
 };
 

@@ -176,6 +176,42 @@ static void remote_run_follows_a_leader_hint(void **state)
     assert_int_equal(fixture->members[1].asked, 2);
 }
 
+static void remote_run_pauses_when_members_point_at_each_other(void **state)
+{
+    struct fixture *fixture = *state;
+    struct err err;
+    bool unknown;
+    enum answer refusals[] = {ANSWER_NOT_LEADER, ANSWER_NOT_LEADER, ANSWER_NOT_LEADER, ANSWER_NOT_LEADER};
+    int64_t start_ms = clock_now_ms();
+    remote_set_learn_leader(fixture->set, fixture->members[0].address);
+    script(&fixture->members[0], refusals, 4);
+    script(&fixture->members[1], refusals, 4);
+    assert_true(run(fixture, false, 5000, &err, &unknown));
+    assert_true(clock_now_ms() - start_ms >= 200);
+}
+
+static void remote_run_gives_up_a_request_that_is_too_large(void **state)
+{
+    struct fixture *fixture = *state;
+    struct remote_request request;
+    struct err err;
+    uint8_t *bytes = mem_alloc(WIRE_MAX_INTERNAL_BYTES);
+    struct wire_piece piece = {.data = bytes, .len = WIRE_MAX_INTERNAL_BYTES};
+    struct rpc_sequence sequence = {.name = "documents", .pieces = &piece, .piece_count = 1};
+    int64_t start_ms = clock_now_ms();
+    remote_set_learn_leader(fixture->set, fixture->members[0].address);
+    remote_request_init(&request, fixture->set, true);
+    BSON_APPEND_INT32(&request.body, "insert", 1);
+    request.sequences = &sequence;
+    request.sequence_count = 1;
+    assert_false(remote_run_one(&fixture->router, &request, deadline_after_ms(5000), &err));
+    assert_int_equal(err.code, ERR_BSONObjectTooLarge);
+    assert_false(request.unknown);
+    assert_true(clock_now_ms() - start_ms < 4000);
+    remote_request_deinit(&request);
+    mem_free(bytes);
+}
+
 static void remote_run_probes_when_nobody_is_known(void **state)
 {
     struct fixture *fixture = *state;
@@ -296,6 +332,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         REMOTE_TEST(remote_run_follows_a_leader_hint),
+        REMOTE_TEST(remote_run_pauses_when_members_point_at_each_other),
+        REMOTE_TEST(remote_run_gives_up_a_request_that_is_too_large),
         REMOTE_TEST(remote_run_probes_when_nobody_is_known),
         REMOTE_TEST(remote_run_holds_during_an_election),
         REMOTE_TEST(remote_run_waits_for_a_busy_shard),
