@@ -297,6 +297,17 @@ static bool apply_ownership(void *plugin, struct document_apply *apply, const ui
 
 /* ---- preparing for shardCollection ---- */
 
+/* One operation at a time: the end of a late one must not take the block away from the one that is under way. */
+static bool check_prepared(struct shard *shard, struct document_apply *apply, const char *ns, const uint8_t *op,
+                           struct err *err)
+{
+    struct ownership_table *table = ownership_table_get(&shard->ownership, apply->txn);
+    const struct prepared *prepared = map_get(&table->prepared, ns, strlen(ns));
+    bool ok = prepared == NULL || memcmp(prepared->op, op, UUID_BYTES) == 0;
+    ownership_table_unref(table);
+    return ok || document_busy_set(err, "another operation is about to shard the collection");
+}
+
 static bool apply_prepare(void *plugin, struct document_apply *apply, const uint8_t *payload, size_t len,
                           struct buf *result, struct err *err)
 {
@@ -305,7 +316,6 @@ static bool apply_prepare(void *plugin, struct document_apply *apply, const uint
     const uint8_t *uuid = NULL;
     const uint8_t *op = NULL;
     int64_t at_ms = 0;
-    (void)plugin;
     (void)result;
     if (!payload_doc(payload, len, &doc, err) || !field_get_str(doc, "ns", &ns, err) ||
         !field_get_uuid(doc, "uuid", &uuid, err) || !field_get_uuid(doc, "op", &op, err) ||
@@ -321,6 +331,8 @@ static bool apply_prepare(void *plugin, struct document_apply *apply, const uint
         return err_set(err, ERR_IllegalOperation, "the collection %s holds documents", ns);
     if (exists(apply, OWNERSHIP_COLLECTIONS_NS, ns))
         return err_set(err, ERR_IllegalOperation, "the collection %s is sharded", ns);
+    if (!check_prepared(plugin, apply, ns, op, err))
+        return false;
     bson_t stored = BSON_INITIALIZER;
     BSON_APPEND_UTF8(&stored, "_id", ns);
     BSON_APPEND_INT64(&stored, "gen", ownership_bump(apply));

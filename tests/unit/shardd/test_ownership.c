@@ -468,6 +468,16 @@ static void ownership_older_knowledge_changes_nothing(void **state)
     world_close(&world);
 }
 
+static void prepare(struct world *world, const uint8_t op[16], int expected_code)
+{
+    bson_t doc = BSON_INITIALIZER;
+    BSON_APPEND_UTF8(&doc, "ns", "t.c");
+    bson_append_binary(&doc, "uuid", -1, BSON_SUBTYPE_UUID, world->uuid, 16);
+    bson_append_binary(&doc, "op", -1, BSON_SUBTYPE_UUID, op, 16);
+    BSON_APPEND_INT64(&doc, "at", 1);
+    apply_doc(world, SHARD_KIND_PREPARE, &doc, expected_code);
+}
+
 static void prepare_blocks_writes_until_the_outcome_is_known(void **state)
 {
     (void)state;
@@ -479,14 +489,10 @@ static void prepare_blocks_writes_until_the_outcome_is_known(void **state)
     own(&world, 0, NULL, 0);
     make_collection(&world);
     find_uuid(&world);
-    for (int repeat = 0; repeat < 2; repeat++) {
-        bson_t doc = BSON_INITIALIZER;
-        BSON_APPEND_UTF8(&doc, "ns", "t.c");
-        bson_append_binary(&doc, "uuid", -1, BSON_SUBTYPE_UUID, world.uuid, 16);
-        bson_append_binary(&doc, "op", -1, BSON_SUBTYPE_UUID, op, 16);
-        BSON_APPEND_INT64(&doc, "at", 1);
-        apply_doc(&world, SHARD_KIND_PREPARE, &doc, 0);
-    }
+    prepare(&world, op, 0);
+    prepare(&world, op, 0);
+    /* A late message of an operation that was given up: its end would end the block. */
+    prepare(&world, other, 46);
     bson_t *reply = run_versioned(&world, "{'insert': 'c', 'documents': [{'_id': 1}]}", -1);
     assert_int_equal(fixture_i64(reply, "code"), 46);
     assert_int_equal(fixture_i64(reply, "notExecuted"), 1);
@@ -499,11 +505,7 @@ static void prepare_blocks_writes_until_the_outcome_is_known(void **state)
     own(&world, 1, whole, 2);
     expect_code(&world, "{'insert': 'c', 'documents': [{'_id': 1, 'k': 1}]}", 1, "n", 1);
     /* A collection with documents isn't prepared. */
-    bson_t late = BSON_INITIALIZER;
-    BSON_APPEND_UTF8(&late, "ns", "t.c");
-    bson_append_binary(&late, "uuid", -1, BSON_SUBTYPE_UUID, world.uuid, 16);
-    bson_append_binary(&late, "op", -1, BSON_SUBTYPE_UUID, op, 16);
-    apply_doc(&world, SHARD_KIND_PREPARE, &late, 20);
+    prepare(&world, op, 20);
     world_close(&world);
 }
 
