@@ -8,12 +8,15 @@
 #include "routerd/write_concern.h"
 
 /* Metadata in the config service: the command as it is, statements included. */
-static enum command_status write_config(struct command_ctx *ctx, struct err *err)
+static enum command_status write_config(struct command_ctx *ctx, enum write_kind kind, struct err *err)
 {
+    const char *const known[] = {write_kind_field(kind), NULL};
     struct remote_request request;
     struct wire_piece pieces[WIRE_MAX_SEQUENCES];
     struct rpc_sequence sequences[WIRE_MAX_SEQUENCES];
     enum command_status status = COMMAND_ERROR;
+    if (!batch_check_sequences(ctx, known, err))
+        return COMMAND_ERROR;
     remote_request_init_config(&request, router_of(ctx), false);
     request_append_body(&request.body, ctx->body, NULL);
     for (unsigned i = 0; i < ctx->msg.sequence_count; i++) {
@@ -51,7 +54,7 @@ static enum command_status run_write(struct command_ctx *ctx, enum write_kind ki
 {
     struct write_batch batch;
     if (forward_is_config_db(ctx->db))
-        return write_config(ctx, err);
+        return write_config(ctx, kind, err);
     bool ok = write_batch_init(&batch, ctx, kind, err);
     if (ok) {
         atomic_fetch_add(counter, batch.count);

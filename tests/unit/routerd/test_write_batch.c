@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "command/reply.h"
 #include "command/table.h"
+#include "routerd/commands.h"
 #include "routerd/registry.h"
 #include "routerd/routing_cache.h"
 #include "routerd/write_batch.h"
@@ -451,6 +452,47 @@ static void write_batch_unsharded_goes_to_the_primary_as_it_is(void **state)
     assert_int_equal(cluster->shards[1].requests, 0);
 }
 
+static void keep_reply(struct command_ctx *ctx, struct wire_frame *reply)
+{
+    *(struct wire_frame **)ctx->session = reply;
+}
+
+/* A section's name goes into the request to the config service: one that is no statement list's must not get there. */
+static void write_on_config_with_an_unknown_section_is_refused(void **state)
+{
+    enum { NAME_BYTES = 100, UNKNOWN_FIELD = 40415 };
+    struct cluster *cluster = *state;
+    char name[NAME_BYTES + 1] = "";
+    struct arena arena;
+    struct wire_msg msg;
+    struct wire_frame *reply = NULL;
+    struct buf bytes = BUF_INIT;
+    struct bval code;
+    struct err err;
+    arena_init(&arena);
+    memset(name, 'x', NAME_BYTES);
+    size_t start = wire_msg_begin(&bytes, 1, 0, 0);
+    wire_msg_body(&bytes, json_doc(&arena, "{\"update\": \"settings\", \"$db\": \"config\"}"));
+    wire_msg_sequence_end(&bytes, wire_msg_sequence_begin(&bytes, name));
+    wire_msg_end(&bytes, start);
+    struct wire_frame *frame = wire_frame_take(&bytes);
+    assert_true(wire_msg_parse(frame->data, frame->len, WIRE_PARSE_CHECKED, &msg, &err));
+    struct command_ctx *ctx = command_ctx_new(frame, &msg);
+    wire_frame_unref(frame);
+    struct command_table *table = command_table_new();
+    command_table_add(table, commands_write.commands, commands_write.count);
+    ctx->daemon = &cluster->router;
+    ctx->session = &reply;
+    ctx->respond = keep_reply;
+    command_run(table, ctx);
+    assert_true(wire_msg_parse(reply->data, reply->len, WIRE_PARSE_CHECKED, &msg, &err));
+    assert_true(bdoc_find(msg.body, "code", &code));
+    assert_int_equal(bval_i32(&code), UNKNOWN_FIELD);
+    wire_frame_unref(reply);
+    command_table_free(table);
+    arena_deinit(&arena);
+}
+
 #define WRITE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -472,6 +514,7 @@ int main(void)
         WRITE_TEST(write_batch_upsert_without_the_key_is_refused),
         WRITE_TEST(write_batch_unknown_outcome_is_told_without_a_label),
         WRITE_TEST(write_batch_unsharded_goes_to_the_primary_as_it_is),
+        WRITE_TEST(write_on_config_with_an_unknown_section_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
