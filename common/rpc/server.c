@@ -73,6 +73,13 @@ void server_memory_gone(struct rpc_server *server)
     count_down(server, &server->memory);
 }
 
+void server_job_begins(struct rpc_server *server)
+{
+    pthread_mutex_lock(&server->mutex);
+    server->memory++;
+    pthread_mutex_unlock(&server->mutex);
+}
+
 /* A connection came in, or accepting failed. On nng's thread, one at a time. */
 static void on_accept(void *arg)
 {

@@ -58,7 +58,8 @@ uint16_t rpc_server_port(const struct rpc_server *server);
 /* Stops accepting and closes all connections. After it returns the handler is not called again; requests under way stay
  * valid, their replies are dropped. Not from the handler. */
 void rpc_server_stop(struct rpc_server *server);
-/* After rpc_server_stop; blocks until every request was replied to or dropped. Accepts NULL. */
+/* After rpc_server_stop; blocks until every request was replied to or dropped and no dispatched job is on a lent thread
+ * any more. Accepts NULL. */
 void rpc_server_free(struct rpc_server *server);
 void rpc_server_stats_get(struct rpc_server *server, struct rpc_server_stats *out);
 

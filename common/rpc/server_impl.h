@@ -21,7 +21,7 @@ struct rpc_server {
     struct rpc_conn *conns; /* all that are not closed */
     unsigned conn_count;    /* of them */
     unsigned links;         /* not freed: the handler may be called */
-    unsigned memory;        /* connections not freed: requests may be unanswered */
+    unsigned memory;        /* connections not freed (requests may be unanswered), jobs on a lent thread */
     bool stopping;
     bool accept_failed; /* try again at the next tick */
     _Atomic unsigned requests;
@@ -56,8 +56,10 @@ bool server_conn_is_dead(struct rpc_conn *conn, int64_t now_ms);
 /* server.c. Counts the new connection; puts it into the list unless it may not stay (false). */
 bool server_add_conn(struct rpc_server *server, struct rpc_conn *conn);
 void server_remove_conn(struct rpc_server *server, struct rpc_conn *conn);
-/* A link, a connection's memory is gone. */
+/* A link, a connection's memory or a lent job is gone. */
 void server_link_gone(struct rpc_server *server);
 void server_memory_gone(struct rpc_server *server);
+/* A job begins that runs on a lent thread; ended by server_memory_gone. */
+void server_job_begins(struct rpc_server *server);
 
 #endif

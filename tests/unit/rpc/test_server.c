@@ -354,6 +354,42 @@ static void server_dispatched_job_may_block(void **state)
     rpc_server_free(server);
 }
 
+static void linger_job(struct pool_job *job)
+{
+    struct rpc_request *request = (struct rpc_request *)job;
+    atomic_bool *ended = request->arg;
+    env_echo(NULL, request);
+    clock_sleep_ms(200); /* as a job that still uses what its daemon frees after the server */
+    atomic_store(ended, true);
+}
+
+static void linger_handle(void *arg, struct rpc_request *request)
+{
+    (void)arg;
+    static struct pool *none; /* a lone request is lent a thread */
+    request->job.run = linger_job;
+    if (!rpc_request_dispatch(request, none))
+        rpc_request_drop(request);
+}
+
+static void server_free_waits_for_a_dispatched_job(void **state)
+{
+    (void)state;
+    atomic_bool ended = false;
+    char address[64];
+    struct rpc_server *server = env_server(linger_handle, &ended, address);
+    struct rpc_client *client = env_client();
+    struct rpc_call call;
+    struct err err;
+    bson_t doc;
+    assert_true(rpc_call_run(&call, client, address, env_doc(&doc, "n", 1), deadline_after_ms(5000), &err));
+    rpc_call_deinit(&call);
+    bson_destroy(&doc);
+    rpc_client_free(client);
+    env_server_end(server);
+    assert_true(atomic_load(&ended));
+}
+
 static void server_busy_port_is_an_error(void **state)
 {
     (void)state;
@@ -378,6 +414,7 @@ int main(void)
         cmocka_unit_test(server_reply_after_stop_is_dropped),
         cmocka_unit_test(server_large_replies_to_a_slow_reader_all_arrive),
         cmocka_unit_test(server_dispatched_job_may_block),
+        cmocka_unit_test(server_free_waits_for_a_dispatched_job),
         cmocka_unit_test(server_busy_port_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
