@@ -283,12 +283,14 @@ static void append_reply(struct bulk *bulk)
     BSON_APPEND_INT32(reply, "nDeleted", (int32_t)bulk->deleted);
 }
 
-/* A part that failed as a whole after others have run: an error of its first operation. */
-static void part_failed(struct bulk *bulk, uint32_t first, const struct err *err)
+/* A part that failed as a whole after others have run: an error of each of its operations, of the first one only when
+ * those after it wait for it. */
+static void part_failed(struct bulk *bulk, uint32_t first, uint32_t count, const struct err *err)
 {
     bson_t error = BSON_INITIALIZER;
     reply_append_error_fields(&error, err);
-    result_error(bulk, first, bdoc_of(&error));
+    for (uint32_t i = 0; i < (bulk->ordered ? 1 : count); i++)
+        result_error(bulk, first + i, bdoc_of(&error));
     bson_destroy(&error);
 }
 
@@ -299,7 +301,7 @@ static bool run_parts(struct bulk *bulk, struct err *err)
         if (!run_part(bulk, first, count, err)) {
             if (first == 0)
                 return false;
-            part_failed(bulk, first, err);
+            part_failed(bulk, first, count, err);
         }
         if (bulk->ordered && bulk->errors > 0)
             break;

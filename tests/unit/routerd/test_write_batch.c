@@ -457,39 +457,69 @@ static void keep_reply(struct command_ctx *ctx, struct wire_frame *reply)
     *(struct wire_frame **)ctx->session = reply;
 }
 
+/* Runs the message as a command of the family; the caller ends with wire_frame_unref of the reply, which *out views. */
+static struct wire_frame *run_message(struct cluster *cluster, const struct command_family *family,
+                                      struct wire_frame *message, struct wire_msg *out)
+{
+    struct wire_frame *reply = NULL;
+    struct wire_msg msg;
+    struct err err;
+    assert_true(wire_msg_parse(message->data, message->len, WIRE_PARSE_CHECKED, &msg, &err));
+    struct command_ctx *ctx = command_ctx_new(message, &msg);
+    wire_frame_unref(message);
+    struct command_table *table = command_table_new();
+    command_table_add(table, family->commands, family->count);
+    ctx->daemon = &cluster->router;
+    ctx->session = &reply;
+    ctx->respond = keep_reply;
+    command_run(table, ctx);
+    command_table_free(table);
+    assert_true(wire_msg_parse(reply->data, reply->len, WIRE_PARSE_CHECKED, out, &err));
+    return reply;
+}
+
 /* A section's name goes into the request to the config service: one that is no statement list's must not get there. */
 static void write_on_config_with_an_unknown_section_is_refused(void **state)
 {
     enum { NAME_BYTES = 100, UNKNOWN_FIELD = 40415 };
-    struct cluster *cluster = *state;
     char name[NAME_BYTES + 1] = "";
     struct arena arena;
     struct wire_msg msg;
-    struct wire_frame *reply = NULL;
     struct buf bytes = BUF_INIT;
     struct bval code;
-    struct err err;
     arena_init(&arena);
     memset(name, 'x', NAME_BYTES);
     size_t start = wire_msg_begin(&bytes, 1, 0, 0);
     wire_msg_body(&bytes, json_doc(&arena, "{\"update\": \"settings\", \"$db\": \"config\"}"));
     wire_msg_sequence_end(&bytes, wire_msg_sequence_begin(&bytes, name));
     wire_msg_end(&bytes, start);
-    struct wire_frame *frame = wire_frame_take(&bytes);
-    assert_true(wire_msg_parse(frame->data, frame->len, WIRE_PARSE_CHECKED, &msg, &err));
-    struct command_ctx *ctx = command_ctx_new(frame, &msg);
-    wire_frame_unref(frame);
-    struct command_table *table = command_table_new();
-    command_table_add(table, commands_write.commands, commands_write.count);
-    ctx->daemon = &cluster->router;
-    ctx->session = &reply;
-    ctx->respond = keep_reply;
-    command_run(table, ctx);
-    assert_true(wire_msg_parse(reply->data, reply->len, WIRE_PARSE_CHECKED, &msg, &err));
+    struct wire_frame *reply = run_message(*state, &commands_write, wire_frame_take(&bytes), &msg);
     assert_true(bdoc_find(msg.body, "code", &code));
     assert_int_equal(bval_i32(&code), UNKNOWN_FIELD);
     wire_frame_unref(reply);
-    command_table_free(table);
+    arena_deinit(&arena);
+}
+
+/* The second namespace's shard doesn't answer: each of its inserts has failed, and the client is told so. */
+static void bulk_write_unordered_part_that_fails_fails_all_its_operations(void **state)
+{
+    struct cluster *cluster = *state;
+    struct arena arena;
+    struct wire_msg msg;
+    struct bval errors;
+    arena_init(&arena);
+    cluster->shards[1].refuses_with = ERR_OutOfDiskSpace;
+    cluster->shards[1].refusals = 1;
+    struct bdoc command = json_doc(
+        &arena,
+        "{\"bulkWrite\": 1, \"$db\": \"admin\", \"ordered\": false, \"nsInfo\": [{\"ns\": \"db.c\"}], \"ops\": ["
+        "{\"insert\": 0, \"document\": {\"_id\": 1, \"a\": 1}}, {\"delete\": 0, \"filter\": {\"a\": 2}},"
+        "{\"insert\": 0, \"document\": {\"_id\": 3, \"a\": 11}},"
+        "{\"insert\": 0, \"document\": {\"_id\": 4, \"a\": 12}}]}");
+    struct wire_frame *reply = run_message(cluster, &commands_bulk, wire_frame_of_doc(command), &msg);
+    assert_true(bdoc_find(msg.body, "nErrors", &errors));
+    assert_int_equal(bval_i32(&errors), 2);
+    wire_frame_unref(reply);
     arena_deinit(&arena);
 }
 
@@ -515,6 +545,7 @@ int main(void)
         WRITE_TEST(write_batch_unknown_outcome_is_told_without_a_label),
         WRITE_TEST(write_batch_unsharded_goes_to_the_primary_as_it_is),
         WRITE_TEST(write_on_config_with_an_unknown_section_is_refused),
+        WRITE_TEST(bulk_write_unordered_part_that_fails_fails_all_its_operations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
