@@ -92,6 +92,80 @@ static bool has_index(const struct sharding *s)
     return false;
 }
 
+bool shard_collection_check_unique(const struct shardkey *key, struct bdoc indexes, struct err *err)
+{
+    struct biter iter;
+    struct belem elem;
+    if (!indexes.data)
+        return true;
+    for (biter_init(&iter, indexes); biter_next(&iter, &elem);) {
+        struct bval pattern, unique, name;
+        uint32_t len;
+        if (elem.val.type != BT_DOCUMENT || !bdoc_find(bval_doc(&elem.val), "unique", &unique) ||
+            !bval_truthy(&unique) || !bdoc_find(bval_doc(&elem.val), "key", &pattern) || pattern.type != BT_DOCUMENT ||
+            shardkey_is_prefix_of(key, bval_doc(&pattern)))
+            continue;
+        bool named = bdoc_find(bval_doc(&elem.val), "name", &name) && name.type == BT_STRING;
+        return err_set(err, ERR_InvalidOptions,
+                       "can't shard a collection with the unique index '%s': it doesn't begin with the shard key",
+                       named ? bval_str(&name, &len) : "");
+    }
+    return true;
+}
+
+void shard_collection_misfits(const struct shardkey *key, bson_t *out)
+{
+    bson_t any;
+    uint32_t count = 0;
+    BSON_APPEND_ARRAY_BEGIN(out, "$or", &any);
+    for (size_t i = 0; i < shardkey_field_count(key); i++) {
+        const char *path = shardkey_field_path(key, i);
+        for (const char *end = strchrnul(path, '.');; end = strchrnul(end + 1, '.')) {
+            bson_t choice, type;
+            char number[16];
+            const char *at;
+            size_t len = bson_uint32_to_string(count++, &at, number, sizeof number);
+            bson_append_document_begin(&any, at, (int)len, &choice);
+            bson_append_document_begin(&choice, path, (int)(end - path), &type);
+            BSON_APPEND_UTF8(&type, "$type", "array");
+            bson_append_document_end(&choice, &type);
+            bson_append_document_end(&any, &choice);
+            if (!*end)
+                break;
+        }
+    }
+    bson_append_array_end(out, &any);
+}
+
+/* What is there must fit the key: no shard owns a document with an array in it. */
+static bool check_documents(struct sharding *s, const struct shardkey *key, struct err *err)
+{
+    struct remote_request request;
+    struct cursor_reply reply;
+    bson_t body = BSON_INITIALIZER;
+    bson_t filter, projection;
+    if (s->collection.empty)
+        return true;
+    BSON_APPEND_UTF8(&body, "find", s->request->ns.coll);
+    BSON_APPEND_DOCUMENT_BEGIN(&body, "filter", &filter);
+    shard_collection_misfits(key, &filter);
+    bson_append_document_end(&body, &filter);
+    BSON_APPEND_DOCUMENT_BEGIN(&body, "projection", &projection);
+    BSON_APPEND_INT32(&projection, "_id", 1);
+    bson_append_document_end(&body, &projection);
+    BSON_APPEND_INT32(&body, "limit", 1);
+    BSON_APPEND_BOOL(&body, "singleBatch", true);
+    BSON_APPEND_UTF8(&body, "$db", s->request->ns.db);
+    bool ok = ddl_on_shard(s->ctx, s->route.routing->db.primary, &body, &request, err) &&
+              cursor_reply_parse(request.reply, &reply, err);
+    if (ok && !bdoc_is_empty(reply.batch))
+        ok = err_set(err, ERR_InvalidOptions,
+                     "can't shard %s: the shard key of one of its documents is or holds an array", s->request->ns.full);
+    remote_request_deinit(&request);
+    bson_destroy(&body);
+    return ok;
+}
+
 /* {a: 1, b: "hashed"} -> "a_1_b_hashed" */
 static void index_name(struct bdoc key, char *out, size_t size)
 {
@@ -255,11 +329,12 @@ static bool carry_out(struct sharding *s, struct err *err)
 }
 
 /* One try. *filled: documents came in while the collection was taken for empty. */
-static bool run_once(struct sharding *s, bool *filled, struct err *err)
+static bool run_once(struct sharding *s, const struct shardkey *key, bool *filled, struct err *err)
 {
     random_uuid(s->op);
     *filled = false;
-    if (!make_collection(s, err) || !make_index(s, err) || !begin(s, err))
+    if (!make_collection(s, err) || !shard_collection_check_unique(key, s->collection.indexes, err) ||
+        !check_documents(s, key, err) || !make_index(s, err) || !begin(s, err))
         return false;
     bool ok = s->done_before || carry_out(s, err);
     if (!ok) {
@@ -303,9 +378,9 @@ bool shard_collection_run(struct command_ctx *ctx, const struct shard_collection
         ok = same || err_set(err, ERR_AlreadyInitialized, "%s is sharded already, with another key or another 'unique'",
                              request->ns.full);
     } else if (ok) {
-        ok = run_once(&s, &filled, err);
+        ok = run_once(&s, key, &filled, err);
         if (!ok && filled)
-            ok = run_once(&s, &filled, err);
+            ok = run_once(&s, key, &filled, err);
     }
     shardkey_unref(key);
     routing_cache_flush(router_of(ctx)->routing, request->ns.full);

@@ -16,4 +16,11 @@ struct shard_collection_request {
 bool shard_collection_run(struct command_ctx *ctx, const struct shard_collection_request *request,
                           struct err *err) ERR_WARN_UNUSED;
 
+/* A unique index stays unique over several shards only when equal keys meet on one of them. ERR_InvalidOptions names
+ * the first of `indexes` (an array of specifications; data NULL: none) of which that isn't so. Pure. */
+bool shard_collection_check_unique(const struct shardkey *key, struct bdoc indexes, struct err *err) ERR_WARN_UNUSED;
+/* Appends a filter to `out` for documents that have no place under the key: those with an array on or at the end of one
+ * of its paths. Pure. */
+void shard_collection_misfits(const struct shardkey *key, bson_t *out);
+
 #endif
