@@ -44,6 +44,8 @@ struct made {
     uint32_t ids[CATALOG_INDEXES_MAX];
     bool building[CATALOG_INDEXES_MAX];
     uint32_t count;
+    uint32_t unready[CATALOG_INDEXES_MAX]; /* there before, but still being built: the caller waits for those, too */
+    uint32_t unready_count;
 };
 
 static void take_back(struct document_apply *apply, const char *ns, const struct made *made)
@@ -55,6 +57,13 @@ static void take_back(struct document_apply *apply, const char *ns, const struct
         if (index != NULL && !catalog_drop_index(apply->txn, coll, index, &ignored))
             continue;
     }
+}
+
+static void note_unready(const struct collection *coll, uint32_t id, struct made *made)
+{
+    const struct index_def *index = collection_find_index_id(coll, id);
+    if (index != NULL && index->state == INDEX_BUILDING && made->unready_count < CATALOG_INDEXES_MAX)
+        made->unready[made->unready_count++] = id;
 }
 
 static bool make_one(struct document_apply *apply, const char *ns, struct bdoc spec, struct made *made, struct err *err)
@@ -69,6 +78,8 @@ static bool make_one(struct document_apply *apply, const char *ns, struct bdoc s
         return false;
     if (!now && !catalog_create_index(apply->txn, coll, spec, &id, &exists, err))
         return false;
+    if (exists && !now)
+        note_unready(coll, id, made);
     if (exists || made->count == CATALOG_INDEXES_MAX)
         return true;
     coll = again(apply, ns);
@@ -109,7 +120,7 @@ static bool check_all(const struct apply_target *target, struct bdoc specs, stru
 
 static void write_result(struct buf *result, const struct made *made, bool created, uint32_t before, uint32_t after)
 {
-    uint32_t building = 0;
+    uint32_t building = made->unready_count;
     for (uint32_t i = 0; i < made->count; i++)
         building += made->building[i];
     buf_append_u8(result, created);
@@ -120,6 +131,8 @@ static void write_result(struct buf *result, const struct made *made, bool creat
         if (made->building[i])
             buf_append_le32(result, made->ids[i]);
     }
+    for (uint32_t i = 0; i < made->unready_count; i++)
+        buf_append_le32(result, made->unready[i]);
 }
 
 bool apply_create_indexes(struct document_apply *apply, struct codec_reader *reader, struct buf *result,

@@ -14,6 +14,9 @@ enum {
     BUILD_STEP_RECORDS = 2000, /* of one log entry: about 10 ms of apply */
     ERASE_STEP_KEYS = 2000,
     BUILD_PAUSE_MS = 2, /* between two steps, for foreground writes */
+    BUILD_BUSY_PAUSE_MS = 50,
+    BUILD_FOLLOW_PAUSE_MS = 50,
+    ERR_INDEX_BUILD_ABORTED = 276,
 };
 
 /* One build under way: the indexes of one createIndexes, in turn. */
@@ -81,6 +84,11 @@ static void build_proposed(void *arg, const struct document_result *result)
 {
     struct build *build = arg;
     const struct document_log *log = document_engine_log(build->builder->engine);
+    /* Not the end: "not executed" would make the router ask again, and find the index there, half built. */
+    if (result->outcome == DOCUMENT_BUSY) {
+        log->submit_after(log->arg, BUILD_BUSY_PAUSE_MS, propose_build, build);
+        return;
+    }
     if (result->outcome != DOCUMENT_APPLIED || !result->ok) {
         end_build(build, &result->err);
         return;
@@ -151,6 +159,47 @@ static bool find_uuid(struct document_engine *engine, const char *ns, uint8_t uu
     return coll != NULL || err_set(err, ERR_NamespaceNotFound, "the collection was dropped while its index was built");
 }
 
+/* ---- a build that somebody else drives ---- */
+
+static void end_follow(struct build *build, const struct err *err)
+{
+    if (build->ctx != NULL)
+        command_finish(build->ctx, err);
+    mem_free(build);
+}
+
+/* *ready: all of the build's indexes are. False: one of them is gone. */
+static bool look_at_followed(const struct build *build, bool *ready, struct err *err)
+{
+    struct store_txn *txn;
+    bool ok = true;
+    *ready = true;
+    if (!store_read_begin(document_engine_store(build->builder->engine), &txn, err))
+        return false;
+    const struct collection *coll = catalog_find_uuid(txn, build->uuid);
+    for (uint32_t i = 0; ok && i < build->count; i++) {
+        const struct index_def *index = coll == NULL ? NULL : collection_find_index_id(coll, build->ids[i]);
+        ok = index != NULL || err_set(err, ERR_INDEX_BUILD_ABORTED, "the index was dropped or could not be built");
+        *ready &= ok && index->state == INDEX_READY;
+    }
+    store_read_end(txn);
+    return ok;
+}
+
+static void follow(void *arg)
+{
+    struct build *build = arg;
+    const struct document_log *log = document_engine_log(build->builder->engine);
+    struct err err;
+    bool ready;
+    if (!log->check_leader(log->arg, &err) || !look_at_followed(build, &ready, &err))
+        end_follow(build, &err);
+    else if (ready)
+        end_follow(build, NULL);
+    else
+        log->submit_after(log->arg, BUILD_FOLLOW_PAUSE_MS, follow, build);
+}
+
 void index_builder_start(struct index_builder *builder, struct command_ctx *ctx, const char *ns, const uint32_t *ids,
                          uint32_t count)
 {
@@ -162,14 +211,12 @@ void index_builder_start(struct index_builder *builder, struct command_ctx *ctx,
     memcpy(build->ids, ids, count * sizeof *ids);
     memcpy(build->ns, ns, strnlen(ns, CATALOG_NS_MAX));
     struct err err;
-    bool ok = find_uuid(builder->engine, ns, build->uuid, &err);
-    if (ok && !add_build(builder, build)) {
-        ok = err_set(&err, ERR_ConflictingOperationInProgress, "the index is being built already");
+    if (!find_uuid(builder->engine, ns, build->uuid, &err)) {
+        end_follow(build, &err);
+        return;
     }
-    if (!ok) {
-        if (ctx != NULL)
-            command_finish(ctx, &err);
-        mem_free(build);
+    if (!add_build(builder, build)) {
+        follow(build);
         return;
     }
     log_info("INDEX", 5103, "Index build started", LOG_STR("ns", build->ns), LOG_I64("indexes", count));

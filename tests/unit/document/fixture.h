@@ -18,6 +18,7 @@ struct fixture {
     struct command_table *table;
     struct queued_job *jobs; /* submitted, in order */
     struct queued_job **jobs_end;
+    struct queued_job *later;        /* submitted with a delay, in order */
     struct queued_command *proposed; /* held back, in order */
     struct queued_command **proposed_end;
     bool hold;          /* keep proposals in `proposed` until fixture_apply */

@@ -168,6 +168,45 @@ static void unique_index_of_a_large_collection_fails_on_a_duplicate(void **state
     fixture_close(&fixture);
 }
 
+/* Whoever asks for an index is answered when it can be used. */
+static void index_that_is_being_built_is_waited_for(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct fixture_call first;
+    struct fixture_call second;
+    const char *command = "{'createIndexes': 'big', 'indexes': [{'key': {'a': 1}, 'name': 'a_1', 'unique': true}]}";
+    for (int duplicates = 0; duplicates < 2; duplicates++) {
+        fixture_open(&fixture);
+        insert_many(&fixture, 5000, 5000 - duplicates);
+        fixture.hold = true;
+        fixture_start(&fixture, &first, command);
+        fixture_start(&fixture, &second, command);
+        fixture_apply(&fixture);
+        assert_true(first.done && second.done);
+        assert_int_equal(fixture_i64(first.reply, duplicates ? "code" : "ok"), duplicates ? 11000 : 1);
+        assert_int_equal(fixture_i64(second.reply, duplicates ? "code" : "ok"), duplicates ? 276 : 1);
+        bson_destroy(first.reply);
+        bson_destroy(second.reply);
+        fixture_close(&fixture);
+    }
+}
+
+static void index_build_outlasts_a_busy_log(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_open(&fixture);
+    insert_many(&fixture, 5000, 5000);
+    fixture.busy = 2;
+    fixture.busy_after = 2;
+    fixture_expect(&fixture, "{'createIndexes': 'big', 'indexes': [{'key': {'a': 1}, 'name': 'a_1'}]}",
+                   "{'numIndexesAfter': 2}");
+    assert_int_equal(fixture.busy, 0);
+    fixture_expect(&fixture, "{'count': 'big', 'query': {'a': {'$gte': 0}}, 'hint': 'a_1'}", "{'n': 5000}");
+    fixture_close(&fixture);
+}
+
 static void index_build_of_a_former_leader_is_taken_up(void **state)
 {
     (void)state;
@@ -204,6 +243,8 @@ int main(void)
         cmocka_unit_test(drop_indexes_by_name_key_list_and_star),
         cmocka_unit_test(index_of_a_large_collection_is_built_through_the_log),
         cmocka_unit_test(unique_index_of_a_large_collection_fails_on_a_duplicate),
+        cmocka_unit_test(index_that_is_being_built_is_waited_for),
+        cmocka_unit_test(index_build_outlasts_a_busy_log),
         cmocka_unit_test(index_build_of_a_former_leader_is_taken_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
