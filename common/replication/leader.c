@@ -153,7 +153,8 @@ static uint64_t choose_successor(struct replica *replica, raft_index *match)
 static void on_transferred(struct raft_transfer *request)
 {
     struct replica *replica = request->data;
-    replica->handover.state = HANDOVER_NONE;
+    if (replica->handover.state == HANDOVER_TRANSFER)
+        replica->handover.state = HANDOVER_NONE;
     replica_wake(replica);
 }
 
@@ -193,7 +194,10 @@ bool handover_step(struct replica *replica)
             try_transfer(replica);
         break;
     case HANDOVER_TRANSFER:
-        break; /* the library ends it within an election timeout */
+        /* The library ends it when the next leader shows. There is none when all members stop at the same time. */
+        if (late || (replica->stop_deadline_ms != 0 && raft_state(&replica->raft) != RAFT_LEADER))
+            handover->state = HANDOVER_NONE;
+        break;
     }
     return handover->state == HANDOVER_NONE;
 }

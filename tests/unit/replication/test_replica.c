@@ -289,6 +289,22 @@ static void three_clean_stop_hands_over_without_an_election_timeout(void **state
     group_deinit(&group);
 }
 
+/* The others are gone, so nobody takes over: the leader notices that it leads no more and ends. */
+static void three_clean_stop_of_the_last_member_does_not_wait(void **state)
+{
+    (void)state;
+    group_init(&group, 3, 27410);
+    group_start_all(&group);
+    group_propose_wait(&group, 1, 64);
+    unsigned leader = group_wait_leader(&group);
+    group_stop(&group, (leader + 1) % 3, 3000);
+    group_stop(&group, (leader + 2) % 3, 3000);
+    int64_t start_ms = clock_now_ms();
+    group_stop(&group, leader, 20000);
+    assert_true(clock_now_ms() - start_ms < 10000);
+    group_deinit(&group);
+}
+
 static void three_snapshots_under_load_stay_equal(void **state)
 {
     (void)state;
@@ -397,6 +413,7 @@ int main(void)
         cmocka_unit_test(three_read_needs_a_majority),
         cmocka_unit_test(three_step_down_moves_leadership),
         cmocka_unit_test(three_clean_stop_hands_over_without_an_election_timeout),
+        cmocka_unit_test(three_clean_stop_of_the_last_member_does_not_wait),
         cmocka_unit_test(three_snapshots_under_load_stay_equal),
         cmocka_unit_test(three_slow_follower_catches_up_within_its_queue),
         cmocka_unit_test(bootstrap_twice_refused),
