@@ -192,7 +192,7 @@ static enum command_status get_more_single(struct command_ctx *ctx, struct route
             err_set(err, ERR_CursorNotFound, "cursor id %" PRId64 " not found: its shard has a new leader", cursor->id);
         else
             (void)client_error_from(ctx, &request, err);
-        *done = err->code != ERR_MaxTimeMSExpired;
+        *done = true; /* also when time ran out: a batch may be on its way, and the next one would leave it out */
         if (request.err.code == ERR_CursorNotFound)
             cursor->shard_id = 0;
     } else if (cursor_reply_parse(request.reply, &reply, err)) {

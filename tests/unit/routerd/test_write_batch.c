@@ -7,6 +7,7 @@
 #include "command/reply.h"
 #include "command/table.h"
 #include "routerd/commands.h"
+#include "routerd/cursors.h"
 #include "routerd/registry.h"
 #include "routerd/routing_cache.h"
 #include "routerd/write_batch.h"
@@ -81,7 +82,17 @@ static void answer_write(struct node *node, const struct wire_msg *msg, bson_t *
 static void handle_shard(void *arg, struct rpc_request *request)
 {
     struct node *node = arg;
+    if (bdoc_has(request->msg.body, "getMore")) {
+        rpc_request_drop(request); /* the batch is lost on its way */
+        return;
+    }
     bson_t out = BSON_INITIALIZER;
+    if (bdoc_has(request->msg.body, "killCursors")) {
+        reply_append_ok(&out);
+        rpc_request_reply_doc(request, bdoc_of(&out));
+        bson_destroy(&out);
+        return;
+    }
     pthread_mutex_lock(&node->lock);
     node->requests++;
     assert_true(bdoc_has(request->msg.body, "$sherdVersion"));
@@ -523,6 +534,40 @@ static void bulk_write_unordered_part_that_fails_fails_all_its_operations(void *
     arena_deinit(&arena);
 }
 
+static int32_t code_of_get_more(struct cluster *cluster, int64_t id)
+{
+    struct wire_msg msg;
+    struct bval code;
+    bson_t command = BSON_INITIALIZER;
+    BSON_APPEND_INT64(&command, "getMore", id);
+    BSON_APPEND_UTF8(&command, "collection", "c");
+    BSON_APPEND_INT32(&command, "maxTimeMS", 100);
+    BSON_APPEND_UTF8(&command, "$db", "db");
+    struct wire_frame *reply = run_message(cluster, &commands_find, wire_frame_of_doc(bdoc_of(&command)), &msg);
+    bson_destroy(&command);
+    int32_t out = bdoc_find(msg.body, "code", &code) ? bval_i32(&code) : 0;
+    wire_frame_unref(reply);
+    return out;
+}
+
+/* Nobody knows whether the shard's cursor has moved on: the next getMore must not go on behind a lost batch. */
+static void get_more_that_ran_out_of_time_ends_the_cursor(void **state)
+{
+    struct cluster *cluster = *state;
+    struct err err;
+    struct router_cursor *cursor = router_cursor_new("db.c");
+    cluster->router.cursors = cursor_table_new(&cluster->router);
+    assert_true(registry_shard(cluster->router.registry, "s0", deadline_after_ms(5000), &cursor->set, &err));
+    snprintf(cursor->member, sizeof cursor->member, "%s", cluster->shards[0].address);
+    cursor->shard_id = 5;
+    assert_true(cursor_table_add(cluster->router.cursors, cursor, &err));
+    int64_t id = cursor->id;
+    cursor_table_give(cluster->router.cursors, cursor, false);
+    assert_int_equal(code_of_get_more(cluster, id), ERR_MaxTimeMSExpired);
+    assert_int_equal(code_of_get_more(cluster, id), ERR_CursorNotFound);
+    cursor_table_free(cluster->router.cursors);
+}
+
 #define WRITE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -546,6 +591,7 @@ int main(void)
         WRITE_TEST(write_batch_unsharded_goes_to_the_primary_as_it_is),
         WRITE_TEST(write_on_config_with_an_unknown_section_is_refused),
         WRITE_TEST(bulk_write_unordered_part_that_fails_fails_all_its_operations),
+        WRITE_TEST(get_more_that_ran_out_of_time_ends_the_cursor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
