@@ -6,6 +6,7 @@
 #include "document/codec.h"
 #include "document/engine.h"
 #include "storage/catalog.h"
+#include "storage/store.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -111,6 +112,12 @@ static void propose_build(void *arg)
     struct build *build = arg;
     const struct document_log *log = document_engine_log(build->builder->engine);
     struct buf command = BUF_INIT;
+    struct err err;
+    /* The index stays as far as it is built, and is taken up again when there is space. */
+    if (!build->ending && !store_check_space(document_engine_store(build->builder->engine), &err)) {
+        end_build(build, &err);
+        return;
+    }
     buf_append_u8(&command, build->ending ? DOCUMENT_KIND_BUILD_END : DOCUMENT_KIND_BUILD_STEP);
     buf_append(&command, build->uuid, UUID_BYTES);
     buf_append_le32(&command, build->ids[build->at]);
@@ -314,7 +321,8 @@ void index_builder_tick(struct index_builder *builder)
     struct err err;
     if (!log->check_leader(log->arg, &err) || !store_read_begin(document_engine_store(builder->engine), &txn, &err))
         return;
-    take_up(builder, txn);
+    if (store_check_space(document_engine_store(builder->engine), &err))
+        take_up(builder, txn);
     bool erase = catalog_erase_pending(txn);
     store_read_end(txn);
     if (erase)

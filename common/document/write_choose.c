@@ -214,6 +214,13 @@ static bool collect(struct search *search, struct err *err)
     return false;
 }
 
+/* How many documents one entry may change: each may grow by as much as the update holds. */
+static uint32_t chunk_documents(const struct statement *statement)
+{
+    uint32_t by_bytes = WRITE_MULTI_CHUNK_BYTES / (statement->update.len + 1);
+    return by_bytes == 0 ? 1 : by_bytes < WRITE_MULTI_CHUNK ? by_bytes : WRITE_MULTI_CHUNK;
+}
+
 /* The next chunk of a multi-write's records. */
 static enum write_choice choose_chunk(struct search *search, struct err *err)
 {
@@ -221,8 +228,9 @@ static enum write_choice choose_chunk(struct search *search, struct err *err)
     struct write_current *current = &op->current;
     struct buf scratch = BUF_INIT;
     size_t image_bytes = 0;
+    uint32_t most = chunk_documents(&current->statement);
     bool ok = true;
-    while (ok && current->record_at < current->record_count && current->statement.candidate_count < WRITE_MULTI_CHUNK &&
+    while (ok && current->record_at < current->record_count && current->statement.candidate_count < most &&
            image_bytes < WRITE_GROUP_MAX_BYTES) {
         uint64_t record_id = current->records[current->record_at++];
         struct bdoc doc = {0};

@@ -369,6 +369,9 @@ static bool step_current(struct write_op *op, struct err *err)
     struct statement *statement = &op->current.statement;
     if (!command_ctx_check_deadline(op->ctx, err))
         return false;
+    /* Again for each chunk: a large multi-write may use up what was left when it began. */
+    if (!op->is_delete && !store_check_space(document_engine_store(op->engine), err))
+        return false;
     if (statement->flags & STATEMENT_BY_ID) {
         propose_current(op);
         return true;

@@ -25,7 +25,8 @@
 #include "update/update.h"
 
 enum {
-    WRITE_MULTI_CHUNK = 500,             /* documents of a multi-write in one log entry */
+    WRITE_MULTI_CHUNK = 500,             /* documents of a multi-write in one log entry, ... */
+    WRITE_MULTI_CHUNK_BYTES = 8 << 20,   /* ... and what the update's own bytes may add to all of them */
     WRITE_MULTI_COLLECT_MAX = 4 << 20,   /* record ids that a multi-write holds at a time (8 bytes each) */
     WRITE_CLAIMED_SKIP_MAX = 1000,       /* claimed documents that a chooser passes over */
     WRITE_GROUP_MAX_BYTES = 1024 * 1024, /* of statements by _id that share a log entry */

@@ -136,7 +136,8 @@ static bool check_leader(void *arg, struct err *err)
     return !fixture->not_leader || err_set(err, ERR_NotWritablePrimary, "not the leader");
 }
 
-void fixture_open_with(struct fixture *fixture, const struct document_ownership *ownership)
+static void open_sized(struct fixture *fixture, const struct document_ownership *ownership, uint64_t map_bytes,
+                       uint64_t ahead_bytes)
 {
     struct err err;
     log_set_level(LOG_LEVEL_WARN);
@@ -146,7 +147,7 @@ void fixture_open_with(struct fixture *fixture, const struct document_ownership 
     snprintf(fixture->dir, sizeof fixture->dir, "/tmp/sherd-document-XXXXXX");
     assert_non_null(mkdtemp(fixture->dir));
     struct store_options options = {
-        .dir = fixture->dir, .create = true, .map_bytes = UINT64_C(1) << 32, .ahead_bytes = 1 << 20};
+        .dir = fixture->dir, .create = true, .map_bytes = map_bytes, .ahead_bytes = ahead_bytes};
     if (!store_open(&options, &fixture->store, &err))
         fail_msg("%s", err.msg);
     struct document_engine_options engine = {
@@ -164,6 +165,16 @@ void fixture_open_with(struct fixture *fixture, const struct document_ownership 
     fixture->host.engine = document_engine_new(&engine);
     fixture->table = command_table_new();
     command_table_add(fixture->table, document_commands, document_command_count);
+}
+
+void fixture_open_with(struct fixture *fixture, const struct document_ownership *ownership)
+{
+    open_sized(fixture, ownership, UINT64_C(1) << 32, 1 << 20);
+}
+
+void fixture_open_small(struct fixture *fixture, uint64_t map_bytes)
+{
+    open_sized(fixture, NULL, map_bytes, map_bytes / 3);
 }
 
 void fixture_open(struct fixture *fixture)

@@ -47,6 +47,8 @@ struct fixture_call {
 void fixture_open(struct fixture *fixture);
 /* `ownership` may be NULL. */
 void fixture_open_with(struct fixture *fixture, const struct document_ownership *ownership);
+/* The data file may become that large. */
+void fixture_open_small(struct fixture *fixture, uint64_t map_bytes);
 void fixture_close(struct fixture *fixture);
 
 /* Runs a command given as extended JSON ('...' quotes are turned into "..."; database "t" unless $db is given) until

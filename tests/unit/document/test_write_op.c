@@ -5,6 +5,7 @@
 #include "base/mem.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static void update_operators_replacement_and_upsert_report_their_counts(void **state)
 {
@@ -148,6 +149,26 @@ static void update_multi_cut_short_is_not_called_unexecuted(void **state)
     assert_int_equal(fixture_i64(reply, "writeErrors.0.index"), 0);
     assert_int_equal(fixture_i64(reply, "writeErrors.0.code"), 11602);
     bson_destroy(reply);
+    fixture_close(&fixture);
+}
+
+/* The map is never filled: that would end the process, and each one that replays the log. */
+static void update_multi_stops_when_space_runs_out(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    char *pad = mem_alloc(90001);
+    memset(pad, 'x', 90000);
+    fixture_open_small(&fixture, 96 << 20);
+    insert_many(&fixture);
+    char *command =
+        mem_printf("{'update': 'c', 'updates': [{'q': {}, 'u': {'$set': {'pad': '%s'}}, 'multi': true}]}", pad);
+    bson_t *reply = fixture_run(&fixture, command);
+    assert_int_equal(fixture_i64(reply, "writeErrors.0.code"), ERR_OutOfDiskSpace);
+    bson_destroy(reply);
+    fixture_expect(&fixture, "{'delete': 'c', 'deletes': [{'q': {'n': {'$lt': 10}}, 'limit': 0}]}", "{'n': 10}");
+    mem_free(command);
+    mem_free(pad);
     fixture_close(&fixture);
 }
 
@@ -360,6 +381,7 @@ int main(void)
         cmocka_unit_test(update_multi_of_many_documents_touches_each_once),
         cmocka_unit_test(update_multi_that_has_begun_waits_for_a_busy_log),
         cmocka_unit_test(update_multi_cut_short_is_not_called_unexecuted),
+        cmocka_unit_test(update_multi_stops_when_space_runs_out),
         cmocka_unit_test(find_and_modify_poppers_take_different_documents),
         cmocka_unit_test(update_race_on_one_document_is_redone),
         cmocka_unit_test(upsert_race_makes_one_document),
