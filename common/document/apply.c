@@ -12,22 +12,28 @@ bool apply_damaged(struct err *err)
     return err_set(err, ERR_InternalError, "a log command can't be read");
 }
 
+static bool (*const appliers[])(struct document_apply *, struct codec_reader *, struct buf *, struct err *) = {
+    [DOCUMENT_KIND_INSERT] = apply_insert,
+    [DOCUMENT_KIND_UPDATE] = apply_update,
+    [DOCUMENT_KIND_CREATE] = apply_create,
+    [DOCUMENT_KIND_DROP] = apply_drop,
+    [DOCUMENT_KIND_DROP_DATABASE] = apply_drop_database,
+    [DOCUMENT_KIND_CREATE_INDEXES] = apply_create_indexes,
+    [DOCUMENT_KIND_BUILD_STEP] = apply_build_step,
+    [DOCUMENT_KIND_BUILD_END] = apply_build_end,
+    [DOCUMENT_KIND_DROP_INDEXES] = apply_drop_indexes,
+    [DOCUMENT_KIND_ERASE_STEP] = apply_erase_step,
+};
+
+bool document_kind_is_known(uint8_t kind)
+{
+    return kind < sizeof appliers / sizeof appliers[0] && appliers[kind] != NULL;
+}
+
 bool document_apply_command(struct document_apply *apply, uint8_t kind, const uint8_t *payload, size_t len,
                             struct buf *result, struct err *err)
 {
-    static bool (*const appliers[])(struct document_apply *, struct codec_reader *, struct buf *, struct err *) = {
-        [DOCUMENT_KIND_INSERT] = apply_insert,
-        [DOCUMENT_KIND_UPDATE] = apply_update,
-        [DOCUMENT_KIND_CREATE] = apply_create,
-        [DOCUMENT_KIND_DROP] = apply_drop,
-        [DOCUMENT_KIND_DROP_DATABASE] = apply_drop_database,
-        [DOCUMENT_KIND_CREATE_INDEXES] = apply_create_indexes,
-        [DOCUMENT_KIND_BUILD_STEP] = apply_build_step,
-        [DOCUMENT_KIND_BUILD_END] = apply_build_end,
-        [DOCUMENT_KIND_DROP_INDEXES] = apply_drop_indexes,
-        [DOCUMENT_KIND_ERASE_STEP] = apply_erase_step,
-    };
-    if (kind >= sizeof appliers / sizeof appliers[0] || appliers[kind] == NULL)
+    if (!document_kind_is_known(kind))
         return apply_damaged(err);
     struct codec_reader reader;
     codec_reader_init(&reader, payload, len);

@@ -17,6 +17,8 @@ struct document_apply {
     uint64_t index;        /* of the log entry */
 };
 
+/* Whether this program can apply commands of that kind. */
+bool document_kind_is_known(uint8_t kind);
 /* Applies a command of a kind below DOCUMENT_KIND_LIMIT; `payload` is what follows the kind byte. True: executed, its
  * answer appended to `result`. False: refused, nothing was changed. Errors are part of the outcome and equal on all
  * members. */

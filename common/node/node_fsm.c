@@ -25,15 +25,23 @@ static const struct node_applier *find_applier(const struct node *node, uint8_t 
     return NULL;
 }
 
+/* Only a newer program logs such a command. Its members execute it: one that passed over it would differ from them. */
+static _Noreturn void stop_at_unknown(uint64_t index, uint8_t kind)
+{
+    log_error("NODE", 5202, "The log holds a command that this program doesn't know; use the newer program",
+              LOG_I64("index", index), LOG_I64("kind", kind));
+    _exit(REPLICA_EXIT_LOG);
+}
+
 static bool apply_kind(struct node *node, struct document_apply *apply, const uint8_t *command, size_t len,
                        struct buf *result, struct err *err)
 {
     uint8_t kind = command[0];
-    if (kind < DOCUMENT_KIND_LIMIT)
+    if (kind < DOCUMENT_KIND_LIMIT && document_kind_is_known(kind))
         return document_apply_command(apply, kind, command + 1, len - 1, result, err);
     const struct node_applier *applier = find_applier(node, kind);
     if (applier == NULL)
-        return err_set(err, ERR_InternalError, "a log command of the unknown kind %u", kind);
+        stop_at_unknown(apply->index, kind);
     return applier->apply(node->plugin, apply, command + 1, len - 1, result, err);
 }
 
