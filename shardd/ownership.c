@@ -2,6 +2,7 @@
 
 #include "document/log.h"
 #include "shardd/ownership_apply.h"
+#include "storage/catalog.h"
 #include "storage/store.h"
 
 #include <string.h>
@@ -93,6 +94,14 @@ static bool check(const struct ownership_table *table, const struct document_vie
     return version.kind != OP_VERSION_DATABASE || check_database(table, view, access->ns, &version, err);
 }
 
+/* The sharded collection itself is here. Between its drop on the shards and in the config service its ownership may be
+ * read again: a write must not make another collection of that name. */
+static bool has_collection(struct store_txn *txn, const struct document_view *view)
+{
+    const struct collection *coll = catalog_find(txn, view->ns, strlen(view->ns));
+    return coll != NULL && memcmp(coll->uuid, view->uuid, CLUSTER_UUID_BYTES) == 0;
+}
+
 static bool hook_open(void *arg, struct store_txn *txn, const struct document_access *access,
                       struct document_view **view, struct err *err)
 {
@@ -103,6 +112,8 @@ static bool hook_open(void *arg, struct store_txn *txn, const struct document_ac
     struct ownership_table *table = ownership_table_get(ownership, txn);
     struct document_view *found = map_get(&table->collections, access->ns, strlen(access->ns));
     bool ok = check(table, found, access, err);
+    if (ok && found != NULL && access->write && access->version.data != NULL && !has_collection(txn, found))
+        ok = stale_config_set(err, access->ns, table->shard_name, NULL, &found->version);
     if (ok && found != NULL)
         *view = view_ref(found);
     ownership_table_unref(table);

@@ -139,7 +139,9 @@ static void own(struct world *world, int64_t major, const int32_t *bounds, size_
         apply_doc(world, SHARD_KIND_OWNERSHIP, &doc, 0);
         return;
     }
-    find_uuid(world);
+    static const uint8_t unknown[16];
+    if (memcmp(world->uuid, unknown, sizeof unknown) == 0)
+        find_uuid(world);
     bson_t key = BSON_INITIALIZER;
     BSON_APPEND_INT32(&key, "k", 1);
     BSON_APPEND_DOCUMENT_BEGIN(&doc, "collection", &sub);
@@ -548,6 +550,25 @@ static void drop_forgets_ownership(void **state)
     world_close(&world);
 }
 
+/* The config service still has the collection when its drop has been through here. */
+static void ownership_without_its_collection_takes_no_writes(void **state)
+{
+    (void)state;
+    struct world world;
+    const int32_t whole[] = {INT32_MIN, INT32_MAX};
+    world_open(&world);
+    make_collection(&world);
+    own(&world, 1, whole, 2);
+    bson_t doc = BSON_INITIALIZER;
+    BSON_APPEND_UTF8(&doc, "ns", "t.c");
+    bson_append_binary(&doc, "uuid", -1, BSON_SUBTYPE_UUID, world.uuid, 16);
+    apply_doc(&world, SHARD_KIND_DROP, &doc, 0);
+    own(&world, 1, whole, 2);
+    expect_code(&world, "{'insert': 'c', 'documents': [{'_id': 1, 'k': 1}]}", 1, "code", 13388);
+    fixture_expect_error(&world.fixture, "{'listIndexes': 'c'}", 26);
+    world_close(&world);
+}
+
 static void identity_of_another_cluster_is_refused(void **state)
 {
     (void)state;
@@ -607,6 +628,7 @@ int main(void)
         cmocka_unit_test(prepare_blocks_writes_until_the_outcome_is_known),
         cmocka_unit_test(ownership_indexes_of_a_sharded_collection_are_guarded),
         cmocka_unit_test(drop_forgets_ownership),
+        cmocka_unit_test(ownership_without_its_collection_takes_no_writes),
         cmocka_unit_test(identity_of_another_cluster_is_refused),
         cmocka_unit_test(shard_log_gives_the_same_store_on_another_member),
     };
