@@ -133,15 +133,15 @@ static void read_outcome(struct insert_op *op, const struct document_result *res
 }
 
 /* The entry was not executed, or nobody knows. When documents before it were, only its own and later ones fail. */
-static void read_failure(struct insert_op *op, const struct document_result *result)
+static void end_unexecuted(struct insert_op *op, const struct err *err)
 {
     if (op->entry_first == 0) {
-        finish(op, &result->err);
+        finish(op, err);
         return;
     }
     uint32_t end = op->ordered ? op->entry_first + 1 : op->batch.count;
     for (uint32_t i = op->entry_first; i < end; i++)
-        add_error(op, i, &result->err);
+        add_error(op, i, err);
     finish(op, NULL);
 }
 
@@ -149,7 +149,7 @@ static void proposed(void *arg, const struct document_result *result)
 {
     struct insert_op *op = arg;
     if (result->outcome != DOCUMENT_APPLIED || !result->ok) {
-        read_failure(op, result);
+        end_unexecuted(op, &result->err);
         return;
     }
     read_outcome(op, result);
@@ -168,6 +168,13 @@ static void step(void *arg)
     struct insert_header header = {
         .ns = op->ns.full, .create_uuid = op->uuid, .version = op->version, .ordered = op->ordered};
     struct buf command = BUF_INIT;
+    struct err err;
+    /* Again for each entry: those before may have used up what was left. */
+    if (!store_check_space(document_engine_store(op->engine), &err)) {
+        op->entry_first = op->next;
+        end_unexecuted(op, &err);
+        return;
+    }
     buf_reserve(&command, op->ctx->frame->len + sizeof op->ns + 256);
     buf_append_u8(&command, DOCUMENT_KIND_INSERT);
     insert_header_encode(&command, &header);
@@ -193,7 +200,7 @@ static bool parse(struct insert_op *op, struct err *err)
     op->ordered = true;
     return command_ns(ctx, &op->ns, err) && fields_check_known(ctx->body, "insert", known, err) &&
            field_get_bool(ctx->body, "ordered", &op->ordered, err) && request_version(ctx, &op->version, err) &&
-           batch_init(&op->batch, ctx, "documents", err) && store_check_space(document_engine_store(op->engine), err);
+           batch_init(&op->batch, ctx, "documents", err);
 }
 
 enum command_status insert_run(struct command_ctx *ctx, struct err *err)

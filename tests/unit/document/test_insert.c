@@ -74,6 +74,51 @@ static void insert_large_batch_is_split_into_entries(void **state)
     fixture_close(&fixture);
 }
 
+/* `count` documents of 1 MiB, numbered from `from`. */
+static bson_t *insert_large(struct fixture *fixture, int from, int count)
+{
+    static char pad[(1 << 20) - 100];
+    bson_t command = BSON_INITIALIZER;
+    bson_t array;
+    memset(pad, 'x', sizeof pad - 1);
+    BSON_APPEND_UTF8(&command, "insert", "c");
+    BSON_APPEND_ARRAY_BEGIN(&command, "documents", &array);
+    for (int i = 0; i < count; i++) {
+        bson_t doc;
+        char key[16];
+        snprintf(key, sizeof key, "%d", i);
+        BSON_APPEND_DOCUMENT_BEGIN(&array, key, &doc);
+        BSON_APPEND_INT32(&doc, "_id", from + i);
+        BSON_APPEND_UTF8(&doc, "pad", pad);
+        bson_append_document_end(&array, &doc);
+    }
+    bson_append_array_end(&command, &array);
+    BSON_APPEND_UTF8(&command, "$db", "t");
+    bson_t *reply = fixture_run_bson(fixture, &command);
+    bson_destroy(&command);
+    return reply;
+}
+
+/* A batch of several entries never fills the map: that would end the process. */
+static void insert_large_batch_stops_when_space_runs_out(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_open_small(&fixture, 96 << 20);
+    bson_t *reply = insert_large(&fixture, 0, 40);
+    assert_int_equal(fixture_i64(reply, "n"), 40);
+    bson_destroy(reply);
+    reply = insert_large(&fixture, 1000, 45);
+    assert_int_equal(fixture_i64(reply, "writeErrors.0.code"), ERR_OutOfDiskSpace);
+    assert_in_range(fixture_i64(reply, "n"), 8, 44);
+    assert_int_equal(fixture_i64(reply, "writeErrors.0.index"), fixture_i64(reply, "n"));
+    bson_destroy(reply);
+    reply = insert_large(&fixture, 2000, 1);
+    assert_int_equal(fixture_i64(reply, "code"), ERR_OutOfDiskSpace);
+    bson_destroy(reply);
+    fixture_close(&fixture);
+}
+
 static void insert_bad_requests_get_their_codes(void **state)
 {
     (void)state;
@@ -155,6 +200,7 @@ int main(void)
         cmocka_unit_test(insert_without_id_gets_one_in_front),
         cmocka_unit_test(insert_ordered_stops_unordered_goes_on),
         cmocka_unit_test(insert_large_batch_is_split_into_entries),
+        cmocka_unit_test(insert_large_batch_stops_when_space_runs_out),
         cmocka_unit_test(insert_bad_requests_get_their_codes),
         cmocka_unit_test(apply_damaged_command_is_refused),
         cmocka_unit_test(apply_same_log_gives_the_same_store),
