@@ -69,6 +69,8 @@
     };
 
     function use(name) {
+        if (name === undefined)
+            fail('use needs the name of a database');
         globalThis.db = globalThis.__mongo.getDB(name);
         return `switched to db ${name}`;
     }
@@ -118,20 +120,30 @@
             ['sh.enableSharding(DB)', 'makes a database entry'],
             ['sh.shardCollection(NS, KEY, UNIQUE)', 'KEY: {a: 1} or {a: "hashed"}'],
             ['sh.splitAt(NS, KEY), sh.splitFind(NS, KEY)', 'splits the chunk'],
-            ['sh.moveChunk(NS, KEY, SHARD), sh.moveRange(NS, SHARD, MIN, MAX)', 'moves data'],
-            ['sh.startBalancer(), sh.stopBalancer(), sh.isBalancerRunning()', 'the balancer'],
-            ['sh.addShardToZone(SHARD, ZONE), sh.updateZoneKeyRange(NS, MIN, MAX, ZONE)', 'zones'],
             ['sh.status(VERBOSE)', 'prints everything'],
+            ['sh.getBalancerState(), sh.stopBalancer()', 'the balancer, which is always off yet'],
+            ['sh.moveChunk(...), sh.startBalancer()', 'and zones answer an error: chunks do not move between shards yet'],
         ],
         rs: [['rs.status(), rs.conf(), rs.hello()', 'of the member that the shell is connected to']],
     };
 
+    // The names in columns, read downwards.
+    function columns(names, lineWidth = 96) {
+        const width = Math.max(...names.map(name => name.length)) + 2;
+        const count = Math.max(1, Math.floor(lineWidth / width));
+        const lines = Math.ceil(names.length / count);
+        return Array.from({ length: lines }, (_, line) =>
+            names.filter((_, i) => i % lines === line).map(name => name.padEnd(width)).join('').trimEnd()).join('\n');
+    }
+
     function help(topic = 'shell') {
         const rows = helpTexts[topic];
-        if (rows !== undefined)
-            return pad(rows.map(([name, text]) => [name, text])).replace(/ {2,}(?=\S)/g, spaces => spaces);
+        if (rows !== undefined) {
+            const width = Math.max(...rows.map(([name]) => name.length));
+            return rows.map(([name, text]) => `${name.padEnd(width)}  ${text}`).join('\n');
+        }
         const sample = topic === 'database' ? globalThis.__mongo.getDB('test') : globalThis.__mongo.getDB('test').getCollection('c');
-        return methodNames(sample).join('\n');
+        return columns(methodNames(sample));
     }
 
     function command(line) {
@@ -152,7 +164,7 @@
         }
     }
 
-    const commandLine = /^\s*(?:use\s+[^\s;()=]+|show\s+\w+(?:\s+\w+)?|it|exit|quit|help|cls)\s*;?\s*$/;
+    const commandLine = /^\s*(?:use(?:\s+[^\s;()=]+)?|show\s+\w+(?:\s+\w+)?|it|exit|quit|help|cls)\s*;?\s*$/;
 
     // --- source text ---
 
