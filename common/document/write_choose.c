@@ -27,8 +27,8 @@ static bool search_open(struct search *search, struct write_op *op, struct err *
         .filter = current->filter, .sort = current->sort, .hint = current->hint, .limited = true};
     bool walks_records = current->resume_after != 0;
     if (walks_records)
-        search->plan = plan_records(&current->arena, current->filter);
-    else if (!plan_make(&current->arena, search->read.coll, &request, &search->plan, err))
+        search->plan = plan_records(&current->chunk, current->filter);
+    else if (!plan_make(&current->chunk, search->read.coll, &request, &search->plan, err))
         return false;
     struct scan_options options = {
         .txn = search->read.txn,
@@ -68,7 +68,7 @@ static bool add_candidate(struct write_op *op, uint64_t record_id, struct bdoc d
     if (current->sort != NULL) {
         struct buf key = BUF_INIT;
         bool ok = sort_key_append(current->sort, doc, &key, err);
-        candidate->sort_key = arena_copy(&current->arena, key.data, key.len);
+        candidate->sort_key = arena_copy(&current->chunk, key.data, key.len);
         candidate->sort_key_len = (uint32_t)key.len;
         buf_deinit(&key);
         if (!ok)
@@ -84,7 +84,7 @@ static bool add_candidate(struct write_op *op, uint64_t record_id, struct bdoc d
             bool ok = filter_eval(current->filter, doc, &match, &matched, err) &&
                       update_apply(current->update, doc, &match, &after, &updated, err);
             candidate->after =
-                (struct bdoc){.data = arena_copy(&current->arena, after.data, after.len), .len = (uint32_t)after.len};
+                (struct bdoc){.data = arena_copy(&current->chunk, after.data, after.len), .len = (uint32_t)after.len};
             buf_deinit(&after);
             if (!ok)
                 return false;
@@ -266,6 +266,7 @@ enum write_choice write_choose(struct write_op *op, struct err *err)
     enum write_choice choice = WRITE_FAILED;
     bool multi = (current->statement.flags & STATEMENT_MULTI) != 0;
     current->statement.candidate_count = 0;
+    arena_reset(&current->chunk);
     if (current->statement.candidates == NULL)
         current->statement.candidates =
             arena_alloc(&current->arena, (multi ? WRITE_MULTI_CHUNK : 1) * sizeof *current->statement.candidates);

@@ -411,6 +411,7 @@ static bool make_current(struct write_op *op, const struct statement *statement,
 {
     op->current = (struct write_current){.statement = *statement, .hint = *hint};
     arena_init(&op->current.arena);
+    arena_init(&op->current.chunk);
     op->has_current = true;
     return write_current_compile(op, err);
 }

@@ -36,6 +36,7 @@ enum {
 /* A statement that needs candidates. Lives in write_op while it is the current one. */
 struct write_current {
     struct arena arena; /* of everything compiled for it */
+    struct arena chunk; /* of the candidates at hand: emptied for each chunk of a multi-write */
     struct statement statement;
     struct bval hint;
     struct filter *filter;

@@ -147,6 +147,7 @@ void write_current_deinit(struct write_current *current)
     filter_release(current->filter);
     update_release(current->update);
     mem_free(current->records);
+    arena_deinit(&current->chunk);
     arena_deinit(&current->arena);
     *current = (struct write_current){0};
 }
