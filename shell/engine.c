@@ -291,20 +291,49 @@ static bool check_syntax(struct engine *engine, const char *text, size_t len, JS
     return ok;
 }
 
-bool engine_is_incomplete(struct engine *engine, const char *source)
+/* True when the syntax error of `text` contains `sign`. */
+static bool syntax_error_says(struct engine *engine, const char *text, size_t len, const char *sign)
 {
-    static const char *const signs[] = {"Unexpected end of script", "Unexpected EOF", "Multiline comment"};
     JSValueRef exception = NULL;
-    if (check_syntax(engine, source, strlen(source), &exception))
+    if (check_syntax(engine, text, len, &exception))
         return false;
     struct buf message = BUF_INIT;
     engine_append_text(engine->context, exception, &message);
     buf_append_u8(&message, 0);
-    bool incomplete = false;
-    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
-        incomplete |= strstr((const char *)message.data, signs[i]) != NULL;
+    bool says = strstr((const char *)message.data, sign) != NULL;
     buf_deinit(&message);
-    return incomplete;
+    return says;
+}
+
+static const char text_is_open[] = "Unexpected EOF";
+
+/* The engine says the same of an open template, which may go on, and of a string, which ends with its line: only the
+ * string is mended by one more quote. */
+static bool ends_in_string(struct engine *engine, const char *source)
+{
+    static const char quotes[] = {'"', '\''};
+    bool mended = false;
+    struct buf text = BUF_INIT;
+    size_t len = strlen(source);
+    while (len > 0 && (source[len - 1] == '\n' || source[len - 1] == '\r'))
+        len--;
+    for (size_t i = 0; i < sizeof quotes && !mended; i++) {
+        buf_clear(&text);
+        buf_append(&text, source, len);
+        buf_append_u8(&text, (uint8_t)quotes[i]);
+        mended = !syntax_error_says(engine, (const char *)text.data, text.len, text_is_open);
+    }
+    buf_deinit(&text);
+    return mended;
+}
+
+bool engine_is_incomplete(struct engine *engine, const char *source)
+{
+    size_t len = strlen(source);
+    if (syntax_error_says(engine, source, len, text_is_open))
+        return !ends_in_string(engine, source);
+    return syntax_error_says(engine, source, len, "Unexpected end of script") ||
+           syntax_error_says(engine, source, len, "Multiline comment");
 }
 
 /* Lets the library put the source into a form that can be evaluated: top-level await, an object literal at the prompt,

@@ -127,6 +127,11 @@ static void incomplete_statements_are_recognised(void **state)
     assert_true(engine_is_incomplete(engine, "function f() {\n"));
     assert_true(engine_is_incomplete(engine, "if (1) {"));
     assert_true(engine_is_incomplete(engine, "`abc"));
+    assert_true(engine_is_incomplete(engine, "f(`it's \"\n"));
+    assert_true(engine_is_incomplete(engine, "/* it's\n"));
+    assert_true(engine_is_incomplete(engine, "\"abc\\\n"));
+    assert_false(engine_is_incomplete(engine, "\"abc\n"));
+    assert_false(engine_is_incomplete(engine, "f('abc\n"));
     assert_false(engine_is_incomplete(engine, "1 + 1"));
     assert_false(engine_is_incomplete(engine, "let x = ;"));
     assert_false(engine_is_incomplete(engine, "use shop"));
