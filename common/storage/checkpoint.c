@@ -120,7 +120,7 @@ static MDB_txn *capture(struct store *store, struct checkpoint *out)
     MDB_txn *reader = open_reader(store);
     read_meta_pages(store, out->pages, (size_t)store->page_bytes * 2);
     out->applied_index = atomic_load(&store->applied_index);
-    atomic_store(&store->changed_bytes, 0);
+    out->changed_bytes = atomic_exchange(&store->changed_bytes, 0);
     pthread_mutex_unlock(&store->write_lock);
     return reader;
 }
@@ -160,6 +160,7 @@ bool store_checkpoint(struct store *store, uint64_t *applied_index, struct err *
             *applied_index = checkpoint.applied_index;
     } else {
         mdb_txn_abort(reader);
+        atomic_fetch_add(&store->changed_bytes, checkpoint.changed_bytes); /* still due */
     }
     checkpoint_deinit(&checkpoint);
     pthread_mutex_unlock(&store->checkpoint_lock);

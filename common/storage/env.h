@@ -154,6 +154,7 @@ void counters_forget(struct store_txn *txn);
 /* checkpoint.c */
 struct checkpoint {
     uint64_t applied_index;
+    uint64_t changed_bytes; /* while it is made: changed since the one before */
     char data_file[64];
     uint32_t page_bytes;
     uint8_t *pages; /* the file's first two; mem_free */

@@ -257,6 +257,10 @@ static void store_checkpoint_is_due_after_enough_changes(void **state)
     }
     fixture_commit(f);
     assert_true(store_checkpoint_due(f->store));
+    assert_true(fault_enable("checkpoint_before_rename:1:fail", &f->err));
+    assert_false(store_checkpoint(f->store, NULL, &f->err));
+    assert_true(store_checkpoint_due(f->store)); /* as before: nothing was made durable */
+    assert_true(fault_enable("", &f->err));
     assert_true(store_checkpoint(f->store, NULL, &f->err));
     assert_false(store_checkpoint_due(f->store));
     bson_destroy(doc);
