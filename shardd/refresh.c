@@ -322,7 +322,7 @@ bool refresh_admit(struct shard *shard, struct command_ctx *ctx, struct err *err
     return true;
 }
 
-static void drive_recount(struct shard *shard, const struct document_view *view)
+static void drive_recount(struct shard *shard, const struct document_view *view, int64_t deadline_ms)
 {
     struct err err;
     bson_t payload = BSON_INITIALIZER;
@@ -331,7 +331,7 @@ static void drive_recount(struct shard *shard, const struct document_view *view)
     BSON_APPEND_INT32(&payload, "max", RECOUNT_STEP_DOCS);
     struct node_command command = {.kind = SHARD_KIND_RECOUNT, .payload = bson_get_data(&payload), .len = payload.len};
     bool more = true;
-    while (more) {
+    while (more && !deadline_passed(deadline_ms)) {
         struct buf result = BUF_INIT;
         bool ok = node_propose_wait(shard->node, &command, deadline_after_ms(REFRESH_TIMEOUT_MS), &result, &err);
         more = ok && result.len > 0 && result.data[0] != 0;
@@ -341,12 +341,11 @@ static void drive_recount(struct shard *shard, const struct document_view *view)
 }
 
 static void settle_if_old(struct shard *shard, const struct ownership_table *table, const char *ns,
-                          const struct prepared *prepared)
+                          const struct prepared *prepared, int64_t deadline_ms)
 {
     struct err err;
-    if (clock_wall_ms() - prepared->at_ms < PREPARED_STALE_MS)
+    if (deadline_passed(deadline_ms) || clock_wall_ms() - prepared->at_ms < PREPARED_STALE_MS)
         return;
-    int64_t deadline_ms = deadline_after_ms(REFRESH_TIMEOUT_MS);
     /* Committed: the refresh takes the preparation away. Not committed: it is given up. */
     if (!settle_prepared(shard, table, ns, true, deadline_ms, &err) || !refresh_run(shard, ns, deadline_ms, &err))
         log_warn("SHARDING", 6103, "A prepared collection waits for the config service", LOG_STR("ns", ns),
@@ -361,14 +360,15 @@ void refresh_tick(struct shard *shard)
     struct ownership_table *table = state.leading ? table_now(shard, &err) : NULL;
     if (table == NULL)
         return;
+    int64_t deadline_ms = deadline_after_ms(REFRESH_TICK_MS);
     struct map_entry *entry = NULL;
     while ((entry = map_next(&table->prepared, entry)) != NULL)
-        settle_if_old(shard, table, entry->key, entry->value);
+        settle_if_old(shard, table, entry->key, entry->value, deadline_ms);
     entry = NULL;
     while ((entry = map_next(&table->collections, entry)) != NULL) {
         const struct document_view *view = entry->value;
         if (view->pending != NULL)
-            drive_recount(shard, view);
+            drive_recount(shard, view, deadline_ms);
     }
     ownership_table_unref(table);
 }

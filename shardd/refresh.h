@@ -18,6 +18,7 @@ enum {
     REFRESH_CALL_MS = 3000,     /* one try at one config member */
     REFRESH_RETRY_MS = 50,      /* between two rounds over the members */
     PREPARED_STALE_MS = 5000,   /* a preparation this old is asked for at the config service */
+    REFRESH_TICK_MS = 5000,     /* what one tick takes at most: the housekeeping thread has other work */
 };
 
 struct refresher {
