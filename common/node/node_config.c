@@ -21,13 +21,15 @@ static size_t list_options(struct node_config *config, struct option out[OPTION_
 {
     const struct option options[] = {
         {"dbpath", OPTION_STR, &config->dbpath, 0, 0, "DIR", "directory of this member's data (required)"},
-        {"port", OPTION_INT, &config->port, 1, 65535, "PORT", "where routers and other daemons connect to"},
+        {"port", OPTION_INT, &config->port, 1, 65535, "PORT",
+         "where routers and other daemons connect to (default: as prepared)"},
         {"bind", OPTION_STR, &config->bind, 0, 0, "ADDRESS", "address to listen on (default 127.0.0.1)"},
         {"raft-port", OPTION_INT, &config->raft_port, 1, 65535, "PORT",
          "port of the set's own traffic, with --init (default: port + 1000)"},
         {"set", OPTION_STR, &config->set, 0, 0, "NAME", "name of the set, with --init"},
-        {"id", OPTION_INT, &config->id, 1, MEMBER_ID_MAX, "N", "number of this member, with --init"},
-        {"members", OPTION_STR, &config->members, 0, 0, "LIST", "all first members as N@HOST:PORT,..., with --init"},
+        {"id", OPTION_INT, &config->id, 1, MEMBER_ID_MAX, "N", "number of this member, with --init (default 1)"},
+        {"members", OPTION_STR, &config->members, 0, 0, "LIST",
+         "all first members as N@HOST:PORT,..., with --init (default: this one alone)"},
         {"init", OPTION_FLAG, &config->init, 0, 0, NULL,
          "prepare an empty dbpath as a first member of a new set, and exit"},
         {"max-data-gib", OPTION_INT, &config->max_data_gib, 1, MAX_DATA_GIB, "N",

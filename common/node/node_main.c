@@ -9,6 +9,8 @@
 #include "node/node_internal.h"
 #include "replication/address.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdalign.h>
 #include <stdio.h>
@@ -42,6 +44,32 @@ static bool open_store(struct node *node, bool create, struct err *err)
     return store_open(&options, &node->store, err);
 }
 
+/* A name that an --init which was interrupted may have left, or that every new file system has. */
+static bool may_be_there(const char *name)
+{
+    static const char *const own[] = {"checkpoint", "data-", "node.json", "raft", "sherd.lock", "lost+found", "."};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        if (strncmp(name, own[i], strlen(own[i])) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool refuse_foreign_files(const char *path, struct err *err)
+{
+    bool ok = true;
+    DIR *dir = opendir(path);
+    if (dir == NULL)
+        return err_set_errno(err, ERR_InternalError, errno, "opening %s", path);
+    for (struct dirent *entry; ok && (entry = readdir(dir)) != NULL;) {
+        if (!may_be_there(entry->d_name))
+            ok = err_set(err, ERR_InvalidOptions, "%s holds something else ('%s'): --init needs an empty folder", path,
+                         entry->d_name);
+    }
+    closedir(dir);
+    return ok;
+}
+
 /* --init: an empty store, its checkpoint, the group's first configuration, and at last node.json, which says that it is
  * complete. */
 static bool initialise(struct node *node, struct err *err)
@@ -51,6 +79,8 @@ static bool initialise(struct node *node, struct err *err)
         return false;
     if (node_config_exists(config))
         return err_set(err, ERR_AlreadyInitialized, "%s is already initialised", config->dbpath);
+    if (!refuse_foreign_files(config->dbpath, err))
+        return false;
     if (!node_config_from_options(config, node->program->default_port, err) || !open_store(node, true, err))
         return false;
     char *dir = raft_dir(node);
