@@ -131,10 +131,30 @@ static void close_conns(struct rpc_server *server, int64_t now_ms, bool all)
     } while (count == CLOSE_BATCH);
 }
 
+/* The other side of a connection that isn't read gets no answer to its pings; it must not take us for dead. */
+static void beat_paused(struct rpc_server *server)
+{
+    unsigned count = 0;
+    pthread_mutex_lock(&server->mutex);
+    struct link **links = mem_alloc_array(server->conn_count + 1, sizeof *links);
+    for (struct rpc_conn *conn = server->conns; conn != NULL; conn = conn->next) {
+        struct link *link = server_conn_is_paused(conn) ? server_conn_link(conn) : NULL;
+        if (link != NULL)
+            links[count++] = link;
+    }
+    pthread_mutex_unlock(&server->mutex);
+    for (unsigned i = 0; i < count; i++) {
+        server_conn_beat(links[i]);
+        link_unref(links[i]);
+    }
+    mem_free(links);
+}
+
 static int64_t server_tick(void *arg, int64_t now_ms)
 {
     struct rpc_server *server = arg;
     close_conns(server, now_ms, false);
+    beat_paused(server);
     pthread_mutex_lock(&server->mutex);
     if (server->accept_failed && !server->stopping) {
         server->accept_failed = false;

@@ -38,9 +38,7 @@ bool server_conn_is_dead(struct rpc_conn *conn, int64_t now_ms)
     int64_t stuck_ms = link_stuck_since_ms(link);
     int64_t silence_ms = now_ms - link_heard_ms(link);
     link_unref(link);
-    pthread_mutex_lock(&conn->mutex);
-    bool paused = conn->paused; /* we don't listen: the silence is ours */
-    pthread_mutex_unlock(&conn->mutex);
+    bool paused = server_conn_is_paused(conn); /* we don't listen: the silence is ours */
     return (silence_ms > RPC_SERVER_SILENCE_MAX_MS && !paused) || (stuck_ms != 0 && now_ms - stuck_ms > STUCK_MAX_MS);
 }
 
@@ -57,6 +55,20 @@ static void answer(struct link *link, uint32_t request_id, bool hello)
     wire_set_ids(frame->data, 0, request_id);
     uint64_t position;
     link_queue_frame(link, frame, &position);
+}
+
+void server_conn_beat(struct link *link)
+{
+    answer(link, 0, false);
+    link_flush(link);
+}
+
+bool server_conn_is_paused(struct rpc_conn *conn)
+{
+    pthread_mutex_lock(&conn->mutex);
+    bool paused = conn->paused;
+    pthread_mutex_unlock(&conn->mutex);
+    return paused;
 }
 
 /* The first frame. */

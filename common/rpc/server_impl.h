@@ -52,6 +52,10 @@ void server_conn_open(struct rpc_server *server, nng_stream *stream);
 struct link *server_conn_link(struct rpc_conn *conn);
 /* Whether it should be closed for silence or for a reply that nobody takes. */
 bool server_conn_is_dead(struct rpc_conn *conn, int64_t now_ms);
+/* Whether the limits keep it from being read. */
+bool server_conn_is_paused(struct rpc_conn *conn);
+/* Sends a sign of life: pings aren't answered while nothing is read. Not under the server's mutex. */
+void server_conn_beat(struct link *link);
 
 /* server.c. Counts the new connection; puts it into the list unless it may not stay (false). */
 bool server_add_conn(struct rpc_server *server, struct rpc_conn *conn);

@@ -196,6 +196,49 @@ static void server_limit_of_requests_stops_reading(void **state)
     rpc_server_free(server);
 }
 
+static struct rpc_request *_Atomic held[2];
+
+static void hold(void *arg, struct rpc_request *request)
+{
+    (void)arg;
+    atomic_store(&held[atomic_load(&held[0]) != NULL], request);
+}
+
+/* Nothing is read, so no ping is answered; requests that take long must not end as unknown for it. */
+static void server_at_its_limit_gives_signs_of_life(void **state)
+{
+    (void)state;
+    struct rpc_server *server = NULL;
+    struct err err;
+    struct rpc_server_options options = {.handle = hold, .max_requests_per_conn = 2};
+    struct rpc_call calls[2];
+    struct rpc_waiter waiter;
+    char address[64];
+    assert_true(rpc_server_start(&options, &server, &err));
+    snprintf(address, sizeof address, "127.0.0.1:%u", port_of(server));
+    struct rpc_client *client = env_client();
+    rpc_waiter_init(&waiter);
+    for (int i = 0; i < 2; i++) {
+        bson_t doc;
+        rpc_call_init(&calls[i], client, deadline_after_ms(30000));
+        calls[i].waiter = &waiter;
+        rpc_call_start(&calls[i], address, &(struct rpc_body){.body = env_doc(&doc, "n", i)});
+        bson_destroy(&doc);
+    }
+    clock_sleep_ms(RPC_SILENCE_MAX_MS + 2 * RPC_PING_AFTER_MS);
+    for (int i = 0; i < 2; i++) {
+        assert_non_null(atomic_load(&held[i]));
+        env_echo(NULL, atomic_load(&held[i]));
+    }
+    rpc_waiter_wait_all(&waiter);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(calls[i].outcome, RPC_REPLY);
+        rpc_call_deinit(&calls[i]);
+    }
+    rpc_client_free(client);
+    env_server_end(server);
+}
+
 static void *reply_later(void *arg)
 {
     struct rpc_request *request = arg;
@@ -411,6 +454,7 @@ int main(void)
         cmocka_unit_test(server_takes_a_message_in_bits),
         cmocka_unit_test(server_over_max_conns_closes_the_new_one),
         cmocka_unit_test(server_limit_of_requests_stops_reading),
+        cmocka_unit_test(server_at_its_limit_gives_signs_of_life),
         cmocka_unit_test(server_reply_after_stop_is_dropped),
         cmocka_unit_test(server_large_replies_to_a_slow_reader_all_arrive),
         cmocka_unit_test(server_dispatched_job_may_block),
