@@ -24,17 +24,6 @@ void request_append_body(bson_t *out, struct bdoc body, const char *const *skip)
             bval_append(out, elem.key, (int)elem.key_len, &elem.val);
 }
 
-void request_append_generic(bson_t *out, struct bdoc body)
-{
-    static const char *const kept[] = {"$db", "lsid", "txnNumber", "comment", "let", "readConcern", NULL};
-    struct biter iter;
-    struct belem elem;
-    biter_init(&iter, body);
-    while (biter_next(&iter, &elem))
-        if (name_in(elem.key, kept))
-            bval_append(out, elem.key, (int)elem.key_len, &elem.val);
-}
-
 bool cursor_reply_parse(struct bdoc reply, struct cursor_reply *out, struct err *err)
 {
     struct bval value;

@@ -8,9 +8,6 @@
  * (apiVersion, $clusterTime, $readPreference, maxTimeMS, writeConcern ...) and without the names in `skip` (ended by
  * NULL; may be NULL). */
 void request_append_body(bson_t *out, struct bdoc body, const char *const *skip);
-/* Appends the fields that every part of a command carries whatever it is: lsid, txnNumber, comment, let, readConcern.
- */
-void request_append_generic(bson_t *out, struct bdoc body);
 
 /* A copy of an array without its first element. */
 struct bdoc request_array_rest(struct arena *arena, struct bdoc array);
