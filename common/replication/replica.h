@@ -26,17 +26,18 @@
 
 enum {
     REPLICA_MEMBERS_MAX = 7,
-    REPLICA_ADDRESS_MAX = 320,             /* bytes of "host:port:raftport", with the NUL */
-    REPLICA_SET_NAME_MAX = 64,             /* with the NUL */
-    REPLICA_COMMAND_MAX_BYTES = 64 << 20,  /* a longer command is a bug of the caller */
-    REPLICA_APPLY_BATCH_BYTES = 8 << 20,   /* one apply transaction takes at most this much (or one command) ... */
-    REPLICA_APPLY_BATCH_MS = 10,           /* ... and ends after about this time */
-    REPLICA_PENDING_MAX = 8192,            /* proposals without an outcome yet; beyond: REPLICA_BUSY */
-    REPLICA_PENDING_MAX_BYTES = 128 << 20, /* the same in bytes (one command is always allowed) */
-    REPLICA_TRAILING_ENTRIES = 65536,      /* the log keeps, behind a checkpoint, this many entries ... */
-    REPLICA_TRAILING_BYTES = 64 << 20,     /* ... or this many bytes, whichever is less: what a member may miss */
-    REPLICA_SNAPSHOT_ENTRIES = 16384,      /* a checkpoint and a cut after this many entries ... */
-    REPLICA_SNAPSHOT_BYTES = 128 << 20,    /* ... or this many bytes */
+    REPLICA_ADDRESS_MAX = 320,            /* bytes of "host:port:raftport", with the NUL */
+    REPLICA_SET_NAME_MAX = 64,            /* with the NUL */
+    REPLICA_COMMAND_MAX_BYTES = 64 << 20, /* a longer command is a bug of the caller */
+    REPLICA_APPLY_BATCH_BYTES = 8 << 20,  /* one apply transaction takes at most this much (or one command) ... */
+    REPLICA_APPLY_BATCH_MS = 10,          /* ... and ends after about this time */
+    REPLICA_PENDING_MAX = 8192,           /* proposals without an outcome yet; beyond: REPLICA_BUSY */
+    REPLICA_PENDING_MAX_BYTES = 48 << 20, /* the same in bytes (one command is always allowed); what they become in the
+                                           * store must fit into the space that it keeps in reserve */
+    REPLICA_TRAILING_ENTRIES = 65536,     /* the log keeps, behind a checkpoint, this many entries ... */
+    REPLICA_TRAILING_BYTES = 64 << 20,    /* ... or this many bytes, whichever is less: what a member may miss */
+    REPLICA_SNAPSHOT_ENTRIES = 16384,     /* a checkpoint and a cut after this many entries ... */
+    REPLICA_SNAPSHOT_BYTES = 128 << 20,   /* ... or this many bytes */
     REPLICA_HOLD_BYTES = 256 << 20,       /* a leader keeps up to this much, or twice the trailing entries, for a member
                                              that lags */
     REPLICA_APPLY_QUEUE_BYTES = 64 << 20, /* a member whose apply thread is behind by this takes no more entries */
