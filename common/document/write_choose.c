@@ -157,8 +157,8 @@ static enum write_choice choose_best(struct search *search, struct err *err)
 {
     struct write_op *op = search->op;
     struct document_claims *claims = document_engine_claims(op->engine);
-    uint64_t record_id;
-    bool found;
+    uint64_t record_id = 0;
+    bool found = false;
     if (!best_of(search, &record_id, &found, err))
         return WRITE_FAILED;
     if (!found)
