@@ -57,7 +57,7 @@ bool route_is_stale(struct route *route, const struct err *failure)
 
 bool route_is_busy(struct route *route, const struct err *failure)
 {
-    if (failure->code != ERR_LockBusy)
+    if (failure->code != ERR_LockBusy && !(err_categories(failure->code) & ERR_CAT_NOT_PRIMARY))
         return false;
     route->stale_count += !route->counted;
     route->counted = true;

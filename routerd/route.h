@@ -31,7 +31,8 @@ void route_deinit(struct route *route);
 bool route_next(struct route *route, struct err *err) ERR_WARN_UNUSED;
 /* True when `failure` says that the table is old: it is marked so, go on with route_next. */
 bool route_is_stale(struct route *route, const struct err *failure);
-/* True when `failure` says that the shard refuses the operation for the moment: go on with route_next, which pauses. */
+/* True when `failure` says that the shard refuses the operation for the moment, also for want of a leader: nothing was
+ * executed; go on with route_next, which pauses. */
 bool route_is_busy(struct route *route, const struct err *failure);
 /* Creates the database of the namespace on the shard with the least data unless it exists. */
 bool route_create_database(struct route *route, struct err *err) ERR_WARN_UNUSED;
