@@ -149,6 +149,9 @@ static bool start_server(struct node *node, struct err *err)
         .handle = node_handle_request,
         .arg = node,
     };
+    if (options.port != own.port)
+        log_warn("NODE", 5406, "Listens on another port than the one that this member was prepared with",
+                 LOG_I64("port", options.port), LOG_I64("prepared", own.port));
     return rpc_server_start(&options, &node->server, err);
 }
 
