@@ -39,6 +39,7 @@ struct link *link_new(nng_stream *stream, const struct link_hooks *hooks, void *
     link->owner = owner;
     link->max_frame = max_frame;
     atomic_init(&link->heard_ms, clock_now_ms());
+    atomic_init(&link->taken_ms, 0);
     CHECK(nng_aio_alloc(&link->rx, on_read, link) == 0);
     CHECK(nng_aio_alloc(&link->tx_quick, NULL, NULL) == 0);
     CHECK(nng_aio_alloc(&link->tx_slow, link_on_slow_write, link) == 0);
@@ -216,6 +217,13 @@ void link_resume(struct link *link)
 int64_t link_heard_ms(const struct link *link)
 {
     return atomic_load_explicit(&link->heard_ms, memory_order_relaxed);
+}
+
+int64_t link_alive_ms(const struct link *link)
+{
+    int64_t heard_ms = link_heard_ms(link);
+    int64_t taken_ms = atomic_load_explicit(&link->taken_ms, memory_order_relaxed);
+    return taken_ms > heard_ms ? taken_ms : heard_ms;
 }
 
 const char *link_peer_name(const struct link *link)

@@ -64,6 +64,9 @@ void link_resume(struct link *link);
 
 /* clock_now_ms() of the last byte that came in; of the start before the first. */
 int64_t link_heard_ms(const struct link *link);
+/* clock_now_ms() of the last sign of life: a byte that came in, or bytes that had to wait for room in a full socket and
+ * then left. Bytes that the socket takes at once only went into our own kernel: they prove nothing. */
+int64_t link_alive_ms(const struct link *link);
 /* clock_now_ms() since when queued bytes wait without progress; 0: nothing waits. */
 int64_t link_stuck_since_ms(struct link *link);
 size_t link_queued_bytes(struct link *link);

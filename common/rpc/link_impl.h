@@ -29,14 +29,15 @@ struct link {
     uint64_t submitted;  /* stream position up to which writes have begun */
     int64_t stuck_ms;    /* since when the slow aio waits; 0: it doesn't */
 
-    nng_aio *rx;       /* callback on_read */
-    nng_aio *tx_quick; /* no callback: a write that the socket takes at once */
-    nng_aio *tx_slow;  /* callback: one that has to wait */
-    _Atomic int64_t heard_ms;
-    uint32_t max_frame;     /* bytes */
-    struct wire_frame *big; /* a frame that is being read into its own memory; NULL: none */
-    uint32_t big_len;       /* bytes of it that are there */
-    uint32_t filled;        /* bytes in `buffer` */
+    nng_aio *rx;              /* callback on_read */
+    nng_aio *tx_quick;        /* no callback: a write that the socket takes at once */
+    nng_aio *tx_slow;         /* callback: one that has to wait */
+    _Atomic int64_t heard_ms; /* clock_now_ms() of the last byte that came in; of the start before */
+    _Atomic int64_t taken_ms; /* clock_now_ms() when bytes that had to wait were last taken; 0: never */
+    uint32_t max_frame;       /* bytes */
+    struct wire_frame *big;   /* a frame that is being read into its own memory; NULL: none */
+    uint32_t big_len;         /* bytes of it that are there */
+    uint32_t filled;          /* bytes in `buffer` */
     uint8_t buffer[LINK_READ_BYTES];
 };
 

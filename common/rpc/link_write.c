@@ -142,7 +142,10 @@ void link_on_slow_write(void *arg)
     struct link *link = arg;
     int result = nng_aio_result(link->tx_slow);
     pthread_mutex_lock(&link->mutex);
-    outq_consume(&link->queue, result == 0 ? nng_aio_count(link->tx_slow) : 0);
+    size_t done = result == 0 ? nng_aio_count(link->tx_slow) : 0;
+    outq_consume(&link->queue, done);
+    if (done > 0)
+        atomic_store_explicit(&link->taken_ms, clock_now_ms(), memory_order_relaxed);
     link->stuck_ms = 0;
     if (result == 0)
         write_all_locked(link);

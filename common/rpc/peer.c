@@ -354,23 +354,24 @@ static void queue_ping(struct link *link)
     bson_destroy(&ping);
 }
 
-/* Watches for silence. Returns when to look again; *dead: the other side is given up. */
+/* Watches for silence. Returns when to look again; *dead: the other side is given up. A ping waits behind a large
+ * request, so bytes of ours that are taken count like an answer. */
 static int64_t watch_locked(struct rpc_peer *peer, int64_t now_ms, bool late, bool *dead, bool *pinged)
 {
-    int64_t heard_ms = link_heard_ms(peer->conn->link);
+    int64_t alive_ms = link_alive_ms(peer->conn->link);
     if (peer->state.now == PEER_GREETING) {
         int64_t until_ms = peer->greeted_ms + RPC_HELLO_TIMEOUT_MS;
         *dead = now_ms >= until_ms && !late;
         return until_ms > now_ms ? until_ms : now_ms + RPC_PING_AFTER_MS;
     }
-    if (peer->pinged_ms > heard_ms) { /* no answer yet */
+    if (peer->pinged_ms > alive_ms) { /* no answer yet */
         if (late)
             peer->pinged_ms = now_ms;
         int64_t until_ms = peer->pinged_ms + RPC_SILENCE_MAX_MS - RPC_PING_AFTER_MS;
         *dead = now_ms >= until_ms;
         return until_ms;
     }
-    int64_t since_ms = peer->call_count > 0 && peer->busy_ms > heard_ms ? peer->busy_ms : heard_ms;
+    int64_t since_ms = peer->call_count > 0 && peer->busy_ms > alive_ms ? peer->busy_ms : alive_ms;
     int64_t due_ms = since_ms + (peer->call_count > 0 ? RPC_PING_AFTER_MS : RPC_IDLE_PING_MS);
     if (now_ms < due_ms)
         return due_ms;

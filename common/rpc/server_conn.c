@@ -36,7 +36,7 @@ bool server_conn_is_dead(struct rpc_conn *conn, int64_t now_ms)
     if (link == NULL)
         return false;
     int64_t stuck_ms = link_stuck_since_ms(link);
-    int64_t silence_ms = now_ms - link_heard_ms(link);
+    int64_t silence_ms = now_ms - link_alive_ms(link);
     link_unref(link);
     bool paused = server_conn_is_paused(conn); /* we don't listen: the silence is ours */
     return (silence_ms > RPC_SERVER_SILENCE_MAX_MS && !paused) || (stuck_ms != 0 && now_ms - stuck_ms > STUCK_MAX_MS);

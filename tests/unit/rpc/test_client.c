@@ -220,6 +220,60 @@ static void client_slow_server_that_answers_pings_is_kept(void **state)
     assert_true(took_ms > RPC_SILENCE_MAX_MS);
 }
 
+enum { LARGE_BYTES = 16 << 20, SLOW_STEP_BYTES = 64 << 10, SLOW_STEP_MS = 27 };
+
+/* Takes a large request bit by bit, longer than the limit of silence, and says nothing before it has it all. */
+static void take_slowly(int fd)
+{
+    env_greet(fd);
+    struct buf in = BUF_INIT;
+    while (in.len < 4 || in.len < load_le32(in.data)) {
+        ssize_t got = recv(fd, buf_reserve(&in, SLOW_STEP_BYTES), SLOW_STEP_BYTES, 0);
+        if (got <= 0)
+            break;
+        in.len += (size_t)got;
+        clock_sleep_ms(SLOW_STEP_MS);
+    }
+    if (in.len >= 8) {
+        bson_t doc;
+        env_doc(&doc, "ok", 1);
+        env_write_doc(fd, 0, load_le32(in.data + 4), &doc);
+        bson_destroy(&doc);
+        env_is_closed_by_peer(fd);
+    }
+    buf_deinit(&in);
+}
+
+/* The ping waits behind the request: that the other side takes bytes must do for a sign of life. */
+static void client_large_request_over_a_slow_link_is_kept(void **state)
+{
+    (void)state;
+    char address[64];
+    struct fake fake = {env_listen(address), take_slowly};
+    int small = SLOW_STEP_BYTES; /* what the kernel may hold for a reader */
+    assert_int_equal(setsockopt(fake.listener, SOL_SOCKET, SO_RCVBUF, &small, sizeof small), 0);
+    pthread_t thread;
+    thread_start(&thread, "fake", fake_run, &fake);
+    struct rpc_client *client = env_client();
+    struct rpc_call call;
+    struct err err;
+    bson_t doc;
+    uint8_t *bytes = mem_alloc(LARGE_BYTES);
+    env_doc(&doc, "n", 1);
+    BSON_APPEND_BINARY(&doc, "large", BSON_SUBTYPE_BINARY, bytes, LARGE_BYTES);
+    mem_free(bytes);
+    int64_t start_ms = clock_now_ms();
+    bool good = rpc_call_run(&call, client, address, bdoc_of(&doc), deadline_after_ms(60000), &err);
+    if (!good)
+        fail_msg("%s", err.msg);
+    assert_true(clock_now_ms() - start_ms > RPC_SILENCE_MAX_MS + RPC_PING_AFTER_MS);
+    rpc_call_deinit(&call);
+    bson_destroy(&doc);
+    rpc_client_free(client);
+    close(fake.listener);
+    thread_join(thread);
+}
+
 /* Accepts no connection: the backlog keeps the client waiting for the hello. */
 static void client_deadline_before_the_hello_is_not_sent(void **state)
 {
@@ -303,6 +357,7 @@ int main(void)
         cmocka_unit_test(client_connection_lost_after_sending_is_unknown),
         cmocka_unit_test(client_silent_server_is_given_up_after_a_ping),
         cmocka_unit_test(client_slow_server_that_answers_pings_is_kept),
+        cmocka_unit_test(client_large_request_over_a_slow_link_is_kept),
         cmocka_unit_test(client_deadline_before_the_hello_is_not_sent),
         cmocka_unit_test(client_free_ends_pending_calls),
         cmocka_unit_test(client_limit_of_calls_refuses_more),

@@ -3,6 +3,7 @@
 
 #include "async/pool.h"
 #include "base/thread.h"
+#include "rpc/server_impl.h"
 
 static uint16_t port_of(const struct rpc_server *server)
 {
@@ -317,6 +318,45 @@ static void server_large_replies_to_a_slow_reader_all_arrive(void **state)
     env_server_end(server);
 }
 
+/* A client that only takes a long reply sends nothing, not even pings; taking it is a sign of life all the same. */
+static void server_reply_that_is_taken_is_a_sign_of_life(void **state)
+{
+    (void)state;
+    enum { BYTES = 16 << 20, LATER_MS = 400 };
+    char address[64];
+    struct rpc_server *server = env_server(env_echo, NULL, address);
+    int fd = env_connect(port_of(server));
+    struct buf in = BUF_INIT;
+    env_hello(fd, RPC_PROTOCOL_VERSION);
+    assert_true(env_read_message(fd, &in));
+    bson_t doc;
+    uint8_t *bytes = mem_alloc(BYTES);
+    env_doc(&doc, "n", 1);
+    BSON_APPEND_BINARY(&doc, "large", BSON_SUBTYPE_BINARY, bytes, BYTES);
+    mem_free(bytes);
+    env_write_doc(fd, 10, 0, &doc);
+    bson_destroy(&doc);
+    clock_sleep_ms(2 * LATER_MS);
+    pthread_mutex_lock(&server->mutex);
+    struct rpc_conn *conn = server->conns;
+    pthread_mutex_unlock(&server->mutex);
+    struct link *link = server_conn_link(conn);
+    int64_t heard_ms = link_heard_ms(link);
+    int64_t silent_ms = heard_ms + RPC_SERVER_SILENCE_MAX_MS + LATER_MS;
+    assert_true(link_queued_bytes(link) > 0);
+    assert_true(server_conn_is_dead(conn, silent_ms));
+    assert_true(env_read_message(fd, &in));
+    for (int i = 0; i < 2000 && link_stuck_since_ms(link) != 0; i++)
+        clock_sleep_ms(1);
+    assert_int_equal(link_heard_ms(link), heard_ms);
+    assert_false(server_conn_is_dead(conn, silent_ms));
+    assert_true(server_conn_is_dead(conn, clock_now_ms() + RPC_SERVER_SILENCE_MAX_MS + 1));
+    link_unref(link);
+    buf_deinit(&in);
+    close(fd);
+    env_server_end(server);
+}
+
 struct dispatch_env {
     struct pool *pool;
     atomic_uint blocked;    /* jobs that wait for the gate */
@@ -457,6 +497,7 @@ int main(void)
         cmocka_unit_test(server_at_its_limit_gives_signs_of_life),
         cmocka_unit_test(server_reply_after_stop_is_dropped),
         cmocka_unit_test(server_large_replies_to_a_slow_reader_all_arrive),
+        cmocka_unit_test(server_reply_that_is_taken_is_a_sign_of_life),
         cmocka_unit_test(server_dispatched_job_may_block),
         cmocka_unit_test(server_free_waits_for_a_dispatched_job),
         cmocka_unit_test(server_busy_port_is_an_error),
