@@ -134,7 +134,7 @@ static enum command_status aggregate_several(struct route *route, const struct a
     *again = outcome == SCATTER_STALE;
     if (outcome == SCATTER_DONE)
         status = aggregate_merge(route, shape, &split, &scatter, err);
-    else
+    if (status != COMMAND_OK)
         scatter_close_cursors(route, &scatter);
     scatter_deinit(&scatter);
     bson_destroy(&command.body);

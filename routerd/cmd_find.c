@@ -86,7 +86,7 @@ static enum command_status find_several(struct route *route, const struct ns *ns
     *again = outcome == SCATTER_STALE;
     if (outcome == SCATTER_DONE)
         status = find_merge(route, ns, shape, sorted, &scatter, err);
-    else
+    if (status != COMMAND_OK)
         scatter_close_cursors(route, &scatter);
     scatter_deinit(&scatter);
     bson_destroy(&command.body);

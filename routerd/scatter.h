@@ -31,7 +31,7 @@ enum scatter_outcome scatter_targets(struct route *route, const struct target *t
 /* The body as it is, to each set. SCATTER_DONE or SCATTER_FAILED. */
 enum scatter_outcome scatter_sets(struct command_ctx *ctx, const struct set_list *sets,
                                   const struct scatter_command *command, struct scatter *out, struct err *err);
-/* Kills the cursors of those that have answered. */
+/* Kills the cursors of those that have answered, but for replies whose frame was taken: a merge looks after these. */
 void scatter_close_cursors(struct route *route, struct scatter *scatter);
 void scatter_deinit(struct scatter *scatter);
 

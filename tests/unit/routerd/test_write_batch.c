@@ -28,6 +28,10 @@ struct node {
     int32_t fails_with;
     int32_t refuses_with; /* whole requests are, `refusals` times */
     unsigned refusals;
+    const char *replies[2]; /* JSON: to its first command that is no write, and to those after it; NULL: `ok` */
+    unsigned commands;      /* of these so far */
+    int64_t killed[4];      /* ids of cursors, in the order of arrival */
+    unsigned kills;
 };
 
 struct cluster {
@@ -79,6 +83,29 @@ static void answer_write(struct node *node, const struct wire_msg *msg, bson_t *
     reply_append_ok(out);
 }
 
+static void answer_kill(struct node *node, struct bdoc body, bson_t *out)
+{
+    struct bval ids;
+    struct bval id;
+    assert_true(bdoc_find(body, "cursors", &ids) && bdoc_find(bval_doc(&ids), "0", &id));
+    assert_in_range(node->kills, 0, 3);
+    node->killed[node->kills++] = bval_i64(&id);
+    reply_append_ok(out);
+}
+
+static void answer_command(struct node *node, bson_t *out)
+{
+    const char *json = node->replies[node->commands > 0];
+    node->commands++;
+    bson_error_t error;
+    bson_t *reply = json ? bson_new_from_json((const uint8_t *)json, -1, &error) : NULL;
+    if (reply)
+        bson_concat(out, reply);
+    else
+        reply_append_ok(out);
+    bson_destroy(reply);
+}
+
 static void handle_shard(void *arg, struct rpc_request *request)
 {
     struct node *node = arg;
@@ -88,7 +115,9 @@ static void handle_shard(void *arg, struct rpc_request *request)
     }
     bson_t out = BSON_INITIALIZER;
     if (bdoc_has(request->msg.body, "killCursors")) {
-        reply_append_ok(&out);
+        pthread_mutex_lock(&node->lock);
+        answer_kill(node, request->msg.body, &out);
+        pthread_mutex_unlock(&node->lock);
         rpc_request_reply_doc(request, bdoc_of(&out));
         bson_destroy(&out);
         return;
@@ -101,6 +130,8 @@ static void handle_shard(void *arg, struct rpc_request *request)
         node->refusals--;
         err_set(&err, node->refuses_with, "as the test says");
         reply_append_error(&out, &err, NULL, 0);
+    } else if (request->msg.sequence_count == 0) {
+        answer_command(node, &out);
     } else {
         answer_write(node, &request->msg, &out);
     }
@@ -582,6 +613,38 @@ static void get_more_that_ran_out_of_time_ends_the_cursor(void **state)
     cursor_table_free(cluster->router.cursors);
 }
 
+static int32_t code_of(struct cluster *cluster, const struct command_family *family, const char *json)
+{
+    struct arena arena;
+    struct wire_msg msg;
+    struct bval code;
+    arena_init(&arena);
+    struct wire_frame *reply = run_message(cluster, family, wire_frame_of_doc(json_doc(&arena, json)), &msg);
+    arena_deinit(&arena);
+    int32_t out = bdoc_find(msg.body, "code", &code) ? bval_i32(&code) : 0;
+    wire_frame_unref(reply);
+    return out;
+}
+
+/* One shard's answer can't be read: the cursors of the others are closed. */
+static void read_with_a_malformed_reply_leaves_no_cursors(void **state)
+{
+    struct cluster *cluster = *state;
+    cluster->router.cursors = cursor_table_new(&cluster->router);
+    cluster->shards[0].replies[0] = cluster->shards[0].replies[1] = "{\"cursor\": {\"id\": \"x\"}, \"ok\": 1}";
+    cluster->shards[1].replies[0] = cluster->shards[1].replies[1] =
+        "{\"cursor\": {\"firstBatch\": [], \"id\": {\"$numberLong\": \"77\"}, \"ns\": \"db.c\"}, \"ok\": 1}";
+    assert_int_not_equal(code_of(cluster, &commands_find, "{\"find\": \"c\", \"$db\": \"db\"}"), 0);
+    assert_int_equal(cluster->shards[1].kills, 1);
+    assert_int_equal(cluster->shards[1].killed[0], 77);
+    assert_int_not_equal(code_of(cluster, &commands_aggregate,
+                                 "{\"aggregate\": \"c\", \"pipeline\": [], \"cursor\": {}, \"$db\": \"db\"}"),
+                         0);
+    assert_int_equal(cluster->shards[1].kills, 2);
+    assert_int_equal(cluster->shards[1].killed[1], 77);
+    cursor_table_free(cluster->router.cursors);
+}
+
 #define WRITE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -606,6 +669,7 @@ int main(void)
         WRITE_TEST(write_batch_unsharded_goes_to_the_primary_as_it_is),
         WRITE_TEST(write_on_config_with_an_unknown_section_is_refused),
         WRITE_TEST(bulk_write_unordered_part_that_fails_fails_all_its_operations),
+        WRITE_TEST(read_with_a_malformed_reply_leaves_no_cursors),
         WRITE_TEST(get_more_that_ran_out_of_time_ends_the_cursor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
