@@ -199,7 +199,7 @@ static enum command_status run_coll_mod(struct command_ctx *ctx, struct err *err
         struct scatter scatter;
         bool sharded;
         request_append_body(&body, ctx->body, NULL);
-        if (ddl_owners(&route, &body, true, &sharded, &scatter, err) == SCATTER_DONE)
+        if (ddl_owners(&route, &body, 0, &sharded, &scatter, err) == SCATTER_DONE)
             status = COMMAND_OK;
         scatter_deinit(&scatter);
         bson_destroy(&body);

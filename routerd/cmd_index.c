@@ -29,7 +29,7 @@ static bool check_unique(const struct route *route, struct bdoc specs, struct er
     return true;
 }
 
-/* {raw: {host: reply, ...}} and the counts of the first shard. */
+/* {raw: {host: reply, ...}} and the counts of the first shard that has done it. */
 static void raw_reply(struct command_ctx *ctx, const struct scatter *scatter)
 {
     static const char *const own[] = {"ok", NULL};
@@ -40,8 +40,20 @@ static void raw_reply(struct command_ctx *ctx, const struct scatter *scatter)
         bval_append(&raw, scatter->requests[i].set->host, -1, &reply);
     }
     bson_append_document_end(&ctx->reply, &raw);
-    if (scatter->count > 0)
-        request_append_body(&ctx->reply, scatter->requests[0].reply, own);
+    for (size_t i = 0; i < scatter->count; i++) {
+        if (scatter->requests[i].ok) {
+            request_append_body(&ctx->reply, scatter->requests[i].reply, own);
+            break;
+        }
+    }
+}
+
+/* A shard that dropped the index in an earlier attempt has nothing left to do. One that lacks the first of several may
+ * still have the others: that is an error as ever. */
+static int32_t gone_code(struct bdoc body)
+{
+    struct bval which;
+    return bdoc_find(body, "index", &which) && which.type != BT_ARRAY ? ERR_IndexNotFound : 0;
 }
 
 static enum command_status index_sharded(struct route *route, bool create, struct err *err)
@@ -54,7 +66,7 @@ static enum command_status index_sharded(struct route *route, bool create, struc
         return COMMAND_ERROR;
     bson_t body = BSON_INITIALIZER;
     request_append_body(&body, ctx->body, NULL);
-    enum scatter_outcome outcome = ddl_owners(route, &body, true, &sharded, &scatter, err);
+    enum scatter_outcome outcome = ddl_owners(route, &body, create ? 0 : gone_code(ctx->body), &sharded, &scatter, err);
     bool ok = outcome == SCATTER_DONE;
     if (ok && !sharded)
         ok = err_set(err, ERR_ConflictingOperationInProgress, "the collection was dropped meanwhile");

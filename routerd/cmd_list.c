@@ -273,7 +273,7 @@ static enum command_status run_collection_report(struct command_ctx *ctx, bool s
         bool sharded;
         bson_t body = BSON_INITIALIZER;
         request_append_body(&body, ctx->body, NULL);
-        if (ddl_owners(&route, &body, true, &sharded, &scatter, err) == SCATTER_DONE) {
+        if (ddl_owners(&route, &body, 0, &sharded, &scatter, err) == SCATTER_DONE) {
             status = COMMAND_OK;
             if (stats)
                 coll_stats_sharded(ctx, &ns, &scatter);

@@ -149,10 +149,10 @@ bool ddl_describe(struct route *route, const struct ns *ns, struct ddl_collectio
     return !out->exists || (describe_indexes(route, ns, out, err) && describe_content(route, ns, out, err));
 }
 
-enum scatter_outcome ddl_owners(struct route *route, const bson_t *body, bool repeatable, bool *sharded,
+enum scatter_outcome ddl_owners(struct route *route, const bson_t *body, int32_t gone_code, bool *sharded,
                                 struct scatter *out, struct err *err)
 {
-    struct scatter_command command = {.repeatable = repeatable};
+    struct scatter_command command = {.repeatable = true, .gone_code = gone_code};
     enum scatter_outcome outcome = SCATTER_STALE;
     *out = (struct scatter){0};
     *sharded = true;
@@ -160,6 +160,7 @@ enum scatter_outcome ddl_owners(struct route *route, const bson_t *body, bool re
     while (outcome == SCATTER_STALE) {
         struct target target;
         struct key_range all = routing_all_keys();
+        command.done_before |= scatter_any_ok(out);
         scatter_deinit(out);
         outcome = SCATTER_FAILED;
         if (!route->routing && !route_next(route, err))

@@ -19,10 +19,10 @@ struct ddl_collection {
 bool ddl_describe(struct route *route, const struct ns *ns, struct ddl_collection *out,
                   struct err *err) ERR_WARN_UNUSED;
 
-/* The command body to every shard that owns a part of the route's sharded collection, again with a newer table when
- * that is needed. SCATTER_STALE never comes out; when the collection is no longer sharded *sharded is false and nothing
- * was sent. The caller ends with scatter_deinit. */
-enum scatter_outcome ddl_owners(struct route *route, const bson_t *body, bool repeatable, bool *sharded,
+/* The command body, which must be repeatable, to every shard that owns a part of the route's sharded collection, again
+ * with a newer table when that is needed. `gone_code`: see struct scatter_command. SCATTER_STALE never comes out; when
+ * the collection is no longer sharded *sharded is false and nothing was sent. The caller ends with scatter_deinit. */
+enum scatter_outcome ddl_owners(struct route *route, const bson_t *body, int32_t gone_code, bool *sharded,
                                 struct scatter *out, struct err *err);
 
 /* An internal command {name: ns, $db: "admin"} with further fields appended by the caller to `body`. */

@@ -8,21 +8,37 @@
 #include <stdio.h>
 #include <string.h>
 
+bool scatter_any_ok(const struct scatter *scatter)
+{
+    for (size_t i = 0; i < scatter->count; i++)
+        if (scatter->requests[i].ok)
+            return true;
+    return false;
+}
+
 static enum scatter_outcome scatter_outcome_of(struct command_ctx *ctx, struct route *route,
-                                               const struct scatter *scatter, struct err *err)
+                                               const struct scatter_command *command, const struct scatter *scatter,
+                                               struct err *err)
 {
     enum scatter_outcome outcome = SCATTER_DONE;
+    const struct remote_request *gone = NULL;
     for (size_t i = 0; i < scatter->count; i++) {
         const struct remote_request *request = &scatter->requests[i];
         if (request->ok)
             continue;
-        if (route && route_is_stale(route, &request->err)) {
+        if (command->gone_code && request->err.code == command->gone_code) {
+            gone = request;
+        } else if (route && route_is_stale(route, &request->err)) {
             if (outcome == SCATTER_DONE)
                 outcome = SCATTER_STALE;
         } else if (outcome != SCATTER_FAILED) {
             (void)client_error_from(ctx, request, err);
             outcome = SCATTER_FAILED;
         }
+    }
+    if (gone && outcome == SCATTER_DONE && !command->done_before && !scatter_any_ok(scatter)) {
+        (void)client_error_from(ctx, gone, err);
+        outcome = SCATTER_FAILED;
     }
     return outcome;
 }
@@ -42,7 +58,7 @@ enum scatter_outcome scatter_targets(struct route *route, const struct target *t
         route_append_range_version(route, &request->body, target->list[i].ranges, target->list[i].range_count);
     }
     remote_run(route->router, out->requests, out->count, route->ctx->deadline_ms);
-    return scatter_outcome_of(route->ctx, route, out, err);
+    return scatter_outcome_of(route->ctx, route, command, out, err);
 }
 
 enum scatter_outcome scatter_sets(struct command_ctx *ctx, const struct set_list *sets,
@@ -54,7 +70,7 @@ enum scatter_outcome scatter_sets(struct command_ctx *ctx, const struct set_list
         bson_concat(&out->requests[out->count].body, &command->body);
     }
     remote_run(router_of(ctx), out->requests, out->count, ctx->deadline_ms);
-    return scatter_outcome_of(ctx, NULL, out, err);
+    return scatter_outcome_of(ctx, NULL, command, out, err);
 }
 
 void scatter_close_cursors(struct route *route, struct scatter *scatter)

@@ -22,6 +22,9 @@ struct scatter {
 struct scatter_command {
     bson_t body;     /* the same for all; the version is added */
     bool repeatable; /* see remote.h */
+    /* An error that says that a shard has nothing left to do: none when another shard has done it; 0: there is none. */
+    int32_t gone_code;
+    bool done_before; /* some shard has answered ok in an earlier round */
 };
 
 /* The body, with the ranges of each target as its version. The caller ends with scatter_deinit whatever the outcome. A
@@ -31,6 +34,7 @@ enum scatter_outcome scatter_targets(struct route *route, const struct target *t
 /* The body as it is, to each set. SCATTER_DONE or SCATTER_FAILED. */
 enum scatter_outcome scatter_sets(struct command_ctx *ctx, const struct set_list *sets,
                                   const struct scatter_command *command, struct scatter *out, struct err *err);
+bool scatter_any_ok(const struct scatter *scatter);
 /* Kills the cursors of those that have answered, but for replies whose frame was taken: a merge looks after these. */
 void scatter_close_cursors(struct route *route, struct scatter *scatter);
 void scatter_deinit(struct scatter *scatter);

@@ -645,6 +645,50 @@ static void read_with_a_malformed_reply_leaves_no_cursors(void **state)
     cursor_table_free(cluster->router.cursors);
 }
 
+#define GONE                                                                                                           \
+    "{\"ok\": 0, \"code\": 27, \"codeName\": \"IndexNotFound\", \"errmsg\": \"index not found with name [a_1]\"}"
+#define DROPPED     "{\"nIndexesWas\": 2, \"ok\": 1}"
+#define DROP(index) "{\"dropIndexes\": \"c\", \"index\": " index ", \"$db\": \"db\"}"
+
+static void set_replies(struct node *node, const char *first, const char *later)
+{
+    node->commands = 0;
+    node->replies[0] = first;
+    node->replies[1] = later;
+}
+
+/* An earlier attempt reached one shard only: the next one does the rest. */
+static void drop_indexes_that_one_shard_did_before_is_no_error(void **state)
+{
+    struct cluster *cluster = *state;
+    set_replies(&cluster->shards[0], GONE, GONE);
+    set_replies(&cluster->shards[1], DROPPED, DROPPED);
+    assert_int_equal(code_of(cluster, &commands_index, DROP("\"a_1\"")), 0);
+    assert_int_equal(code_of(cluster, &commands_index, DROP("[\"a_1\", \"b_1\"]")), ERR_IndexNotFound);
+    set_replies(&cluster->shards[1], GONE, GONE);
+    assert_int_equal(code_of(cluster, &commands_index, DROP("\"a_1\"")), ERR_IndexNotFound);
+}
+
+/* One shard has done it when another wants a newer routing table: the second round finds it gone there. */
+static void drop_indexes_of_a_second_round_finds_them_gone(void **state)
+{
+    struct cluster *cluster = *state;
+    set_replies(&cluster->shards[0], DROPPED, GONE);
+    set_replies(&cluster->shards[1], DROPPED, DROPPED);
+    cluster->shards[1].refuses_with = ERR_StaleConfig;
+    cluster->shards[1].refusals = 1;
+    assert_int_equal(code_of(cluster, &commands_index, DROP("\"a_1\"")), 0);
+    assert_int_equal(cluster->shards[0].commands, 2);
+    assert_int_equal(cluster->shards[1].commands, 1);
+    set_replies(&cluster->shards[0], GONE, GONE);
+    cluster->shards[1].refusals = 1;
+    assert_int_equal(code_of(cluster, &commands_index, DROP("\"a_1\"")), 0);
+    set_replies(&cluster->shards[0], DROPPED, GONE);
+    set_replies(&cluster->shards[1], GONE, GONE);
+    cluster->shards[1].refusals = 1;
+    assert_int_equal(code_of(cluster, &commands_index, DROP("\"a_1\"")), 0);
+}
+
 #define WRITE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -669,6 +713,8 @@ int main(void)
         WRITE_TEST(write_batch_unsharded_goes_to_the_primary_as_it_is),
         WRITE_TEST(write_on_config_with_an_unknown_section_is_refused),
         WRITE_TEST(bulk_write_unordered_part_that_fails_fails_all_its_operations),
+        WRITE_TEST(drop_indexes_that_one_shard_did_before_is_no_error),
+        WRITE_TEST(drop_indexes_of_a_second_round_finds_them_gone),
         WRITE_TEST(read_with_a_malformed_reply_leaves_no_cursors),
         WRITE_TEST(get_more_that_ran_out_of_time_ends_the_cursor),
     };
