@@ -125,14 +125,17 @@ static void alone_too_much_in_flight_is_busy(void **state)
 
 static void alone_bulk_faster_than_segments_is_not_refused(void **state)
 {
-    static struct outcome outcomes[150];
+    /* More than the segments that the library prepares ahead, less than what may be in flight. */
+    enum { COUNT = 90, COMMAND_BYTES = 512 << 10 };
+    _Static_assert(COUNT * COMMAND_BYTES < REPLICA_PENDING_MAX_BYTES, "all may be in flight");
+    static struct outcome outcomes[COUNT];
     (void)state;
     group_init(&group, 1, 27400);
     group_start_all(&group);
     group_wait_leader(&group);
-    for (unsigned i = 0; i < 150; i++)
-        group_propose(&group, 0, i, 512 << 10, &outcomes[i]);
-    for (unsigned i = 0; i < 150; i++) {
+    for (unsigned i = 0; i < COUNT; i++)
+        group_propose(&group, 0, i, COMMAND_BYTES, &outcomes[i]);
+    for (unsigned i = 0; i < COUNT; i++) {
         assert_true(outcome_wait(&outcomes[i]));
         assert_int_equal(outcomes[i].outcome, REPLICA_APPLIED);
     }
