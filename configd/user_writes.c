@@ -5,6 +5,7 @@
 #include "command/fields.h"
 #include "command/namespace.h"
 #include "command/reply.h"
+#include "configd/batch_error.h"
 #include "configd/names.h"
 #include "configd/plans.h"
 #include "configd/server.h"
@@ -31,17 +32,14 @@ static int64_t count_of(const bson_t *reply, const char *name)
     return count;
 }
 
-/* One statement; false when it failed and the error is in the result. */
+/* One statement; false when it failed. */
 static bool run_statement(struct command_ctx *ctx, change_plan_cb *plan, struct bdoc statement, int32_t index,
-                          struct write_result *result)
+                          struct write_result *result, struct err *err)
 {
-    struct err err;
     struct bval upserted;
     bson_t reply = BSON_INITIALIZER;
-    bool ok = server_change(server_of(ctx), plan, statement, deadline_after_ms(SERVER_CHANGE_MS), &reply, &err);
-    if (!ok) {
-        write_result_add_error(result, index, &err);
-    } else {
+    bool ok = server_change(server_of(ctx), plan, statement, deadline_after_ms(SERVER_CHANGE_MS), &reply, err);
+    if (ok) {
         result->n += count_of(&reply, "n");
         result->n_modified += count_of(&reply, "nModified");
         if (bdoc_find(bdoc_of(&reply), "upserted", &upserted)) {
@@ -66,12 +64,20 @@ static enum command_status run_batch(struct command_ctx *ctx, const char *field,
     write_result_init(&result, is_update);
     batch_iter_init(&iter, &batch);
     bool ok = true;
-    for (int32_t index = 0; (ok || !ordered) && batch_next(&iter, &statement); index++) {
-        ok = run_statement(ctx, plan, statement, index, &result);
+    bool ends = false;
+    for (int32_t index = 0; !ends && (ok || !ordered) && batch_next(&iter, &statement); index++) {
+        struct err failed;
+        ok = run_statement(ctx, plan, statement, index, &result, &failed);
+        ends = !ok && batch_error_ends(&failed, result.n, err);
+        if (!ok && !ends) {
+            write_result_add_error(&result, index, &failed);
+        }
     }
-    write_result_append(&result, &ctx->reply);
+    if (!ends) {
+        write_result_append(&result, &ctx->reply);
+    }
     write_result_deinit(&result);
-    return COMMAND_OK;
+    return ends ? COMMAND_ERROR : COMMAND_OK;
 }
 
 enum command_status user_update_run(struct command_ctx *ctx, struct err *err)
