@@ -18,7 +18,9 @@ struct late {
 static void note(void *arg)
 {
     struct late *late = arg;
-    late->order->place[late->number] = atomic_fetch_add(&late->order->next, 1);
+    /* The place first: whoever sees the count may read it. */
+    late->order->place[late->number] = atomic_load(&late->order->next);
+    atomic_fetch_add(&late->order->next, 1);
 }
 
 static void delay_runs_in_order_of_due_time(void **state)
