@@ -11,7 +11,7 @@ void buf_deinit(struct buf *buf)
 uint8_t *buf_reserve(struct buf *buf, size_t extra)
 {
     size_t need = buf->len + extra;
-    if (need > buf->cap) {
+    if (need > buf->cap || buf->data == NULL) {
         size_t cap = buf->cap * 2;
         if (cap < 64)
             cap = 64;

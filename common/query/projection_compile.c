@@ -2,6 +2,7 @@
 
 #include "expr/writer.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -172,7 +173,7 @@ static bool read_slice(struct compiler *c, const struct bval *arg, struct projec
         double number = 0;
         if (!bval_to_i64(arg, &first)) {
             bval_to_f64(arg, &number);
-            first = number >= 9e18 ? INT64_MAX : number <= -9e18 ? -INT64_MAX : (int64_t)number;
+            first = number >= 9e18 ? INT64_MAX : number <= -9e18 ? -INT64_MAX : isnan(number) ? 0 : (int64_t)number;
         }
         node->slice_skip = first < 0 ? first : 0;
         node->slice_limit = first < 0 ? INT64_MAX : first;

@@ -39,10 +39,7 @@ static void set_items(struct applier *a, const struct items *items, size_t from,
 
 static bool whole_number(const struct bval *val, int64_t *out)
 {
-    double number;
-    if (!bval_is_number(val))
-        return false;
-    return bval_to_i64(val, out) || (bval_to_f64(val, &number) && number == (double)(*out = (int64_t)number));
+    return bval_is_number(val) && bval_to_i64(val, out);
 }
 
 static void take_items(struct update_compiler *c, struct push_options *push, const struct bval *array)

@@ -29,6 +29,14 @@ static void buf_big_endian_orders_like_the_number(void **state)
     assert_int_equal(load_be32(low), 0x01020304);
 }
 
+static void buf_reserve_of_nothing_is_a_place_all_the_same(void **state)
+{
+    (void)state;
+    struct buf buf = BUF_INIT;
+    assert_non_null(buf_reserve(&buf, 0));
+    buf_deinit(&buf);
+}
+
 static void buf_take_moves_the_bytes(void **state)
 {
     (void)state;
@@ -47,6 +55,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(buf_append_grows_and_keeps_what_was_there),
         cmocka_unit_test(buf_big_endian_orders_like_the_number),
+        cmocka_unit_test(buf_reserve_of_nothing_is_a_place_all_the_same),
         cmocka_unit_test(buf_take_moves_the_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -41,6 +41,7 @@ static void projection_find_includes_and_excludes(void **state)
         {PROJECTION_FIND, "{'a': {'b': 1}}", "{'a': {'b': 1, 'c': 2}}", "{'a': {'b': 1}}"},
         {PROJECTION_FIND, "{'a.b': 0}", "{'a': [{'b': 1, 'c': 2}, 5]}", "{'a': [{'c': 2}, 5]}"},
         {PROJECTION_FIND, "{'a': {'$slice': -1}}", "{'a': [1, 2], 'b': 3}", "{'a': [2], 'b': 3}"},
+        {PROJECTION_FIND, "{'a': {'$slice': {'$numberDouble': 'NaN'}}}", "{'a': [1, 2]}", "{'a': []}"},
         {PROJECTION_FIND, "{'a': {'$slice': [1, 1]}, 'b': 1}", "{'a': [1, 2, 3], 'b': 3}", "{'a': [2], 'b': 3}"},
         {PROJECTION_FIND, "{'a': {'$elemMatch': {'x': 2}}}", "{'_id': 1, 'a': [{'x': 1}, {'x': 2}]}",
          "{'_id': 1, 'a': [{'x': 2}]}"},
