@@ -38,13 +38,22 @@ const char *pipeline_source_stage(const struct pipeline *pipeline, struct bval *
  * documents; a run that comes to it is refused (238). pipeline_split leaves it out of both parts. */
 const char *pipeline_sink_stage(const struct pipeline *pipeline, struct bval *spec);
 
-/* Other collections of the same database, for $lookup, $graphLookup and $unionWith. */
+/* What a stage wants of another collection. */
+struct pipeline_foreign_query {
+    const char *coll;   /* NULL: none, the stages make their documents themselves ($documents) */
+    struct bdoc filter; /* the documents that match it, in any order */
+    struct bdoc stages; /* array: a pipeline that these pass through; data NULL: none. Only if `runs_stages` */
+    struct bdoc let;    /* the variables that the stages see, as a command's `let`; data NULL: none */
+};
+
+/* Other collections of the same database, for $lookup, $graphLookup and $unionWith. A collection that doesn't exist has
+ * no documents. */
 struct pipeline_foreign {
-    /* The documents of `coll` that match `filter`, in any order; a collection that doesn't exist has none. `out` works
-     * until close. */
-    bool (*open)(void *arg, const char *coll, struct bdoc filter, struct doc_source *out, struct err *err);
+    /* `out` works until close; the query is borrowed for the call. */
+    bool (*open)(void *arg, const struct pipeline_foreign_query *query, struct doc_source *out, struct err *err);
     void (*close)(void *arg, struct doc_source *source);
     void *arg;
+    bool runs_stages; /* false: pipelines over another collection are run by the stages themselves */
 };
 /* Calls `add` with the name of each other collection that the pipeline reads. */
 void pipeline_foreign_names(const struct pipeline *pipeline, void (*add)(void *arg, const char *coll), void *arg);

@@ -175,10 +175,10 @@ static bool search_level(struct search *s, int64_t depth, struct err *err)
     struct doc_source source;
     struct bdoc doc;
     bool ok;
-    struct bdoc filter = frontier_filter(s);
+    struct pipeline_foreign_query query = {.coll = s->spec->from, .filter = frontier_filter(s)};
     s->waiting = 0;
     write_begin(&s->frontier);
-    if (!foreign->open(foreign->arg, s->spec->from, filter, &source, err))
+    if (!foreign->open(foreign->arg, &query, &source, err))
         return false;
     for (;;) {
         ok = source.next(source.arg, &doc, err);

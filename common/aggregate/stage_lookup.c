@@ -235,14 +235,18 @@ static bool foreign_begin(struct stage_run *run, struct foreign_run *f, struct b
     const struct lookup *spec = run->stage->extra;
     const struct pipeline_foreign *foreign = run->run->foreign;
     struct pipeline *inner = NULL;
-    struct bdoc let;
+    struct pipeline_foreign_query query = {.coll = spec->from};
     arena_init(&f->arena);
     if (foreign == NULL)
         return err_set(err, ERR_NotImplemented, "%s is not supported here", run->stage->type->name);
-    if (spec->stages.data != NULL &&
-        (!make_let(spec, doc, &f->arena, &let, err) || !compile_inner(spec, let, &f->arena, &inner, err)))
+    if (spec->stages.data != NULL && !make_let(spec, doc, &f->arena, &query.let, err))
         return false;
-    if (!foreign->open(foreign->arg, spec->from, equality_filter(spec, doc, &f->arena), &f->source, err))
+    if (foreign->runs_stages)
+        query.stages = spec->stages;
+    else if (spec->stages.data != NULL && !compile_inner(spec, query.let, &f->arena, &inner, err))
+        return false;
+    query.filter = equality_filter(spec, doc, &f->arena);
+    if (!foreign->open(foreign->arg, &query, &f->source, err))
         return false;
     f->open = true;
     if (inner == NULL)

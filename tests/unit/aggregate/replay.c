@@ -80,7 +80,7 @@ static bool select_docs(struct run *run, const struct filter *filter, struct bdo
     struct sort_spec *spec = NULL;
     struct buf key = BUF_INIT;
     bool ok = true;
-    if (sort.data != NULL && sort_spec_natural(sort) == 0 && !sort_spec_compile(&run->arena, sort, &spec, run->err))
+    if (sort.data != NULL && sort_spec_natural(sort) == 0 && !sort_spec_compile(&run->arena, sort, NULL, &spec, run->err))
         return false;
     for (size_t i = 0; ok && i < run->coll->count; i++) {
         bool matched;
@@ -521,14 +521,15 @@ static bool next_document(void *arg, struct bdoc *out, struct err *err)
     return true;
 }
 
-static bool open_foreign(void *arg, const char *coll, struct bdoc filter, struct doc_source *out, struct err *err)
+static bool open_foreign(void *arg, const struct pipeline_foreign_query *query, struct doc_source *out,
+                         struct err *err)
 {
     struct run *run = arg;
     struct cursor *cursor = mem_alloc(sizeof *cursor);
     arena_init(&cursor->arena);
-    cursor->coll = strcmp(coll, "{{d}}") == 0 ? &run->db->other : run->coll;
+    cursor->coll = strcmp(query->coll, "{{d}}") == 0 ? &run->db->other : run->coll;
     *out = (struct doc_source){.next = next_document, .arg = cursor};
-    if (filter_compile(&cursor->arena, filter, NULL, &cursor->filter, err))
+    if (filter_compile(&cursor->arena, query->filter, NULL, &cursor->filter, err))
         return true;
     arena_deinit(&cursor->arena);
     mem_free(cursor);
@@ -558,7 +559,7 @@ static bool run_aggregate(struct run *run)
         return false;
     struct pipeline_run *running = pipeline_run_new(pipeline, 0, source, PIPELINE_MEMORY_LIMIT_BYTES);
     bool ok = true;
-    struct pipeline_foreign foreign = {open_foreign, close_foreign, run};
+    struct pipeline_foreign foreign = {.open = open_foreign, .close = close_foreign, .arg = run};
     pipeline_run_set_foreign(running, &foreign);
     BSON_APPEND_ARRAY_BEGIN(run->reply, "documents", &array);
     for (int i = 0; ok; i++) {
