@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "bson/compare.h"
 #include "bson/value.h"
 
 enum {
@@ -19,10 +20,11 @@ enum {
 
 /* What a command gives to the expressions in it. Borrowed as long as the compiled tree is used. */
 struct expr_env {
-    int64_t now_ms;        /* $$NOW, milliseconds since 1970 */
-    uint64_t cluster_time; /* $$CLUSTER_TIME as timestamp bits; 0: not available */
-    struct bdoc let;       /* the command's `let`: expressions that need no document; data NULL: none */
-    uint64_t random;       /* seed of $rand; 0: made from the time */
+    int64_t now_ms;                 /* $$NOW, milliseconds since 1970 */
+    uint64_t cluster_time;          /* $$CLUSTER_TIME as timestamp bits; 0: not available */
+    struct bdoc let;                /* the command's `let`: expressions that need no document; data NULL: none */
+    uint64_t random;                /* seed of $rand and $sampleRate; 0: made from the time */
+    const struct bval_order *order; /* the operation's collation; NULL: strings compare by bytes */
 };
 
 struct expr;

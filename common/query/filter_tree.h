@@ -6,7 +6,7 @@
 #include "bson/compare.h"
 #include "bson/path.h"
 #include "query/filter.h"
-#include "query/regex.h"
+#include "expr/regex.h"
 
 enum filter_op {
     /* of children */

@@ -1,6 +1,6 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 
-#include "query/regex.h"
+#include "expr/regex.h"
 
 #include "base/mem.h"
 #include "query/filter.h"
