@@ -96,7 +96,7 @@ static bool cursor_make(struct route *route, const struct aggregate_shape *shape
     if (split->merge_sort.data) {
         struct bdoc spec = split->merge_sort;
         spec.data = arena_copy(&cursor->arena, spec.data, spec.len);
-        if (!sort_spec_compile(&cursor->arena, spec, &sort, err))
+        if (!sort_spec_compile(&cursor->arena, spec, cursor->env.order, &sort, err))
             return false;
     }
     cursor->merge = merge_new(route->router, shape->ns->db, shape->ns->coll, sort ? MERGE_BY_FIELDS : MERGE_ANY, sort);

@@ -128,7 +128,7 @@ static bool walk_range(struct walk *walk, const struct read_txn *read, struct co
     struct plan_request request = {.filter = filter};
     struct bval pattern = bval_from_doc(shardkey_pattern(walk->view->key));
     bool hashed = shardkey_hashed_field(walk->view->key) != SIZE_MAX;
-    bool ok = sort_spec_compile(&ctx->arena, bdoc_of(&by_key), &sort, err);
+    bool ok = sort_spec_compile(&ctx->arena, bdoc_of(&by_key), NULL, &sort, err);
     request.sort = sort;
     /* The order of a hashed key is only in its index. */
     if (hashed)

@@ -7,7 +7,7 @@ static bool compile_sort(struct stage_compiler *c, struct stage *stage, const st
         return err_set(c->err, 15973, "the $sort key specification must be an object");
     if (bdoc_is_empty(bval_doc(operand)))
         return err_set(c->err, 15976, "$sort stage must have at least one sort key");
-    return sort_spec_compile(c->arena, bval_doc(operand), &stage->sort, c->err);
+    return sort_spec_compile(c->arena, bval_doc(operand), c->env != NULL ? c->env->order : NULL, &stage->sort, c->err);
 }
 
 static bool fill_sorter(struct stage_run *run, struct sorter *sorter, struct err *err)

@@ -161,7 +161,7 @@ static int compare_strings(const struct bval *a, const struct bval *b, const str
     uint32_t b_len;
     const char *a_text = bval_str(a, &a_len);
     const char *b_text = bval_str(b, &b_len);
-    if (order != NULL && order->compare_strings != NULL)
+    if (order != NULL)
         return order->compare_strings(order->arg, a_text, a_len, b_text, b_len);
     return compare_bytes(a_text, a_len, b_text, b_len);
 }
@@ -273,6 +273,11 @@ bool bval_equal(const struct bval *a, const struct bval *b)
     return bval_compare_ordered(a, b, NULL) == 0;
 }
 
+bool bval_equal_ordered(const struct bval *a, const struct bval *b, const struct bval_order *order)
+{
+    return bval_compare_ordered(a, b, order) == 0;
+}
+
 int bdoc_compare_ordered(struct bdoc a, struct bdoc b, const struct bval_order *order)
 {
     return compare_fields(a, b, true, order);
@@ -281,4 +286,35 @@ int bdoc_compare_ordered(struct bdoc a, struct bdoc b, const struct bval_order *
 int bdoc_compare(struct bdoc a, struct bdoc b)
 {
     return compare_fields(a, b, true, NULL);
+}
+
+bool bval_order_same(const struct bval_order *a, const struct bval_order *b)
+{
+    return a == b || (a != NULL && b != NULL && strcmp(a->name, b->name) == 0);
+}
+
+static bool concerns_a_field(struct bdoc doc)
+{
+    struct biter iter;
+    struct belem elem;
+    biter_init(&iter, doc);
+    while (biter_next(&iter, &elem))
+        if (bval_order_concerns(&elem.val))
+            return true;
+    return false;
+}
+
+bool bval_order_concerns(const struct bval *val)
+{
+    switch (val->type) {
+    case BT_STRING:
+    case BT_SYMBOL:
+    case BT_CODE_WITH_SCOPE:
+        return true;
+    case BT_DOCUMENT:
+    case BT_ARRAY:
+        return concerns_a_field(bval_doc(val));
+    default:
+        return false;
+    }
 }

@@ -4,9 +4,9 @@
  * Order of the classes: MinKey, undefined, null and missing, numbers, string and symbol, object, array, binary data,
  * ObjectId, bool, date, timestamp, regular expression, DBPointer, code, code with scope, MaxKey.
  * Numbers compare by exact value whatever their types; NaN is below all others and equal to itself; -0 equals 0.
- * Strings compare by bytes. Objects compare field by field: class of the value, then name, then value; arrays element
- * by element; when one ends first it is less. Binary data compares by length, subtype, bytes. Source:
- * https://www.mongodb.com/docs/manual/reference/bson-type-comparison-order/ */
+ * Strings compare by bytes, or by a collation where an order is given. Objects compare field by field: class of the
+ * value, then name, then value; arrays element by element; when one ends first it is less. Binary data compares by
+ * length, subtype, bytes. Source: https://www.mongodb.com/docs/manual/reference/bson-type-comparison-order/ */
 #ifndef SHERD_BSON_COMPARE_H
 #define SHERD_BSON_COMPARE_H
 
@@ -33,11 +33,21 @@ enum bclass {
     BCLASS_MAX_KEY = 127,
 };
 
-/* Replaces the comparison of strings (a collation); it is applied at every depth. */
+/* Replaces the comparison of strings and symbols (a collation) at every depth; names of fields and code still compare
+ * by bytes. A pointer to it that is NULL stands for the simple order, by bytes. Read-only; any thread. */
 struct bval_order {
-    int (*compare_strings)(void *arg, const char *a, uint32_t a_len, const char *b, uint32_t b_len);
-    void *arg;
+    int (*compare_strings)(const void *arg, const char *a, uint32_t a_len, const char *b, uint32_t b_len);
+    /* Appends bytes whose memcmp order, the shorter first, is that of compare_strings, and that are equal when it says
+     * 0. Any byte may occur in them: bson/keyenc.h escapes them. */
+    void (*append_key)(const void *arg, const char *text, uint32_t len, struct buf *to);
+    const void *arg;
+    const char *name; /* the collation's normalised form: two orders are the same when their names are equal */
 };
+
+/* Both simple, or of the same name. */
+bool bval_order_same(const struct bval_order *a, const struct bval_order *b);
+/* The order decides something about the value: it is or contains a string. */
+bool bval_order_concerns(const struct bval *val);
 
 enum bclass bval_class(uint8_t type);
 
@@ -46,6 +56,7 @@ int bval_compare(const struct bval *a, const struct bval *b);
 bool bval_equal(const struct bval *a, const struct bval *b);
 /* `order` NULL: strings by bytes. */
 int bval_compare_ordered(const struct bval *a, const struct bval *b, const struct bval_order *order);
+bool bval_equal_ordered(const struct bval *a, const struct bval *b, const struct bval_order *order);
 /* Documents with the names of their fields. */
 int bdoc_compare(struct bdoc a, struct bdoc b);
 int bdoc_compare_ordered(struct bdoc a, struct bdoc b, const struct bval_order *order);

@@ -1,7 +1,6 @@
 #include "bson/hash.h"
 
 #include "base/check.h"
-#include "bson/compare.h"
 #include "bson/keyenc.h"
 
 #include <openssl/evp.h>
@@ -28,42 +27,58 @@ static void add_number(EVP_MD_CTX *md, const struct bval *val)
     buf_deinit(&key);
 }
 
-static void add_value(EVP_MD_CTX *md, const char *name, uint32_t name_size, const struct bval *val);
+/* In a collation the sort key stands for the string. */
+static void add_ordered_text(EVP_MD_CTX *md, const struct bval *val, const struct bval_order *order)
+{
+    uint32_t len;
+    const char *text = bval_str(val, &len);
+    struct buf key = BUF_INIT;
+    order->append_key(order->arg, text, len, &key);
+    uint32_t key_len = (uint32_t)key.len;
+    add(md, &key_len, sizeof key_len);
+    add(md, key.data, key.len);
+    buf_deinit(&key);
+}
 
-static void add_fields(EVP_MD_CTX *md, struct bdoc doc)
+static void add_value(EVP_MD_CTX *md, const struct belem *elem, const struct bval_order *order);
+
+static void add_fields(EVP_MD_CTX *md, struct bdoc doc, const struct bval_order *order)
 {
     struct biter iter;
     struct belem elem;
     biter_init(&iter, doc);
     while (biter_next(&iter, &elem))
-        add_value(md, elem.key, elem.key_len + 1, &elem.val);
+        add_value(md, &elem, order);
     static const int32_t end = 0; /* the class of the end-of-document element */
     add(md, &end, sizeof end);
 }
 
-/* Depth is bounded by that of a validated document. */
-static void add_value(EVP_MD_CTX *md, const char *name, uint32_t name_size, const struct bval *val)
+/* `elem->key` NULL: a value without a name. Depth is bounded by that of a validated document. */
+static void add_value(EVP_MD_CTX *md, const struct belem *elem, const struct bval_order *order)
 {
+    const struct bval *val = &elem->val;
     int32_t class = (int32_t)bval_class(val->type);
     add(md, &class, sizeof class);
-    if (name_size > 0)
-        add(md, name, name_size);
+    if (elem->key != NULL)
+        add(md, elem->key, elem->key_len + 1);
     switch (bval_class(val->type)) {
     case BCLASS_NUMBER:
         add_number(md, val);
         break;
     case BCLASS_DOCUMENT:
     case BCLASS_ARRAY:
-        add_fields(md, bval_doc(val));
+        add_fields(md, bval_doc(val), order);
         break;
     case BCLASS_CODE_WITH_SCOPE: {
         uint32_t code_size = load_le32(val->data + 4);
         add(md, val->data + 8, code_size);
-        add_fields(md, (struct bdoc){.data = val->data + 8 + code_size, .len = val->len - 8 - code_size});
+        add_fields(md, (struct bdoc){.data = val->data + 8 + code_size, .len = val->len - 8 - code_size}, order);
         break;
     }
     default:
-        if (val->len > 0)
+        if (order != NULL && bval_class(val->type) == BCLASS_STRING)
+            add_ordered_text(md, val, order);
+        else if (val->len > 0)
             add(md, val->data, val->len);
     }
 }
@@ -84,19 +99,30 @@ static const EVP_MD *md5(void)
     return md;
 }
 
-int64_t bval_hash_seeded(const struct bval *val, int32_t seed)
+static int64_t hash(const struct bval *val, int32_t seed, const struct bval_order *order)
 {
+    const struct belem elem = {.val = *val};
     EVP_MD_CTX *md = EVP_MD_CTX_new();
     unsigned char digest[EVP_MAX_MD_SIZE];
     CHECK(md != NULL && EVP_DigestInit_ex2(md, md5(), NULL) == 1);
     add(md, &seed, sizeof seed);
-    add_value(md, NULL, 0, val);
+    add_value(md, &elem, order);
     CHECK(EVP_DigestFinal_ex(md, digest, NULL) == 1);
     EVP_MD_CTX_free(md);
     return (int64_t)load_le64(digest);
 }
 
+int64_t bval_hash_seeded(const struct bval *val, int32_t seed)
+{
+    return hash(val, seed, NULL);
+}
+
 int64_t bval_hash(const struct bval *val)
 {
-    return bval_hash_seeded(val, 0);
+    return hash(val, 0, NULL);
+}
+
+int64_t bval_hash_ordered(const struct bval *val, const struct bval_order *order)
+{
+    return hash(val, 0, order);
 }

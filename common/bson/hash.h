@@ -5,10 +5,12 @@
 #ifndef SHERD_BSON_HASH_H
 #define SHERD_BSON_HASH_H
 
-#include "bson/value.h"
+#include "bson/compare.h"
 
 /* A missing value hashes as null. */
 int64_t bval_hash(const struct bval *val);
 int64_t bval_hash_seeded(const struct bval *val, int32_t seed);
+/* Values that are equal in `order` hash alike; NULL: as bval_hash. */
+int64_t bval_hash_ordered(const struct bval *val, const struct bval_order *order);
 
 #endif

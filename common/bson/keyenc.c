@@ -42,7 +42,7 @@ enum {
     EXPONENT_OFFSET = 0x4000,
 };
 
-static void append_value(struct buf *to, const struct bval *val);
+static void append_value(struct buf *to, const struct bval *val, const struct bval_order *order);
 
 static uint8_t tag_of(uint8_t type)
 {
@@ -329,7 +329,7 @@ static void append_string(struct buf *to, const char *text, size_t len)
     to->len += (size_t)(write_string(out, text, len) - out);
 }
 
-static void append_fields(struct buf *to, struct bdoc doc)
+static void append_fields(struct buf *to, struct bdoc doc, const struct bval_order *order)
 {
     struct biter iter;
     struct belem elem;
@@ -337,26 +337,26 @@ static void append_fields(struct buf *to, struct bdoc doc)
     while (biter_next(&iter, &elem)) {
         buf_append_u8(to, tag_of(elem.val.type));
         append_string(to, elem.key, elem.key_len);
-        append_value(to, &elem.val);
+        append_value(to, &elem.val, order);
     }
     buf_append_u8(to, 0);
 }
 
-static void append_elements(struct buf *to, struct bdoc array)
+static void append_elements(struct buf *to, struct bdoc array, const struct bval_order *order)
 {
     struct biter iter;
     struct belem elem;
     biter_init(&iter, array);
     while (biter_next(&iter, &elem))
-        append_value(to, &elem.val);
+        append_value(to, &elem.val, order);
     buf_append_u8(to, 0);
 }
 
-static void append_code_with_scope(struct buf *to, const struct bval *val)
+static void append_code_with_scope(struct buf *to, const struct bval *val, const struct bval_order *order)
 {
     uint32_t code_len = load_le32(val->data + 4);
     append_string(to, (const char *)val->data + 8, code_len - 1);
-    append_fields(to, (struct bdoc){.data = val->data + 8 + code_len, .len = val->len - 8 - code_len});
+    append_fields(to, (struct bdoc){.data = val->data + 8 + code_len, .len = val->len - 8 - code_len}, order);
 }
 
 static void append_regex(struct buf *to, const struct bval *val)
@@ -374,22 +374,39 @@ static void append_text(struct buf *to, const struct bval *val)
     append_string(to, text, len);
 }
 
+/* In a collation: its sort key takes the place of the bytes. */
+static void append_ordered_text(struct buf *to, const struct bval *val, const struct bval_order *order)
+{
+    if (order == NULL) {
+        append_text(to, val);
+        return;
+    }
+    uint32_t len;
+    const char *text = bval_str(val, &len);
+    struct buf key = BUF_INIT;
+    order->append_key(order->arg, text, len, &key);
+    append_string(to, (const char *)key.data, key.len);
+    buf_deinit(&key);
+}
+
 /* --- values --------------------------------------------------------------------------------------------------------
  */
 
 /* What follows the type byte of a value that is no number. */
-static void append_payload(struct buf *to, const struct bval *val)
+static void append_payload(struct buf *to, const struct bval *val, const struct bval_order *order)
 {
     switch (bval_class(val->type)) {
     case BCLASS_STRING:
+        append_ordered_text(to, val, order);
+        break;
     case BCLASS_CODE:
         append_text(to, val);
         break;
     case BCLASS_DOCUMENT:
-        append_fields(to, bval_doc(val));
+        append_fields(to, bval_doc(val), order);
         break;
     case BCLASS_ARRAY:
-        append_elements(to, bval_doc(val));
+        append_elements(to, bval_doc(val), order);
         break;
     case BCLASS_BINARY:
         buf_append_be32(to, load_le32(val->data));
@@ -412,14 +429,14 @@ static void append_payload(struct buf *to, const struct bval *val)
         buf_append(to, val->data, val->len);
         break;
     case BCLASS_CODE_WITH_SCOPE:
-        append_code_with_scope(to, val);
+        append_code_with_scope(to, val, order);
         break;
     default: /* the type byte says it all */
         break;
     }
 }
 
-static void append_value(struct buf *to, const struct bval *val)
+static void append_value(struct buf *to, const struct bval *val, const struct bval_order *order)
 {
     switch (val->type) {
     case BT_INT32:
@@ -435,6 +452,11 @@ static void append_value(struct buf *to, const struct bval *val)
         append_decimal(to, val);
         break;
     case BT_STRING: {
+        if (order != NULL) {
+            buf_append_u8(to, TAG_STRING);
+            append_ordered_text(to, val, order);
+            break;
+        }
         uint32_t len;
         const char *text = bval_str(val, &len);
         uint8_t *out = buf_reserve(to, 2 + 2 * (size_t)len);
@@ -451,7 +473,7 @@ static void append_value(struct buf *to, const struct bval *val)
     }
     default:
         buf_append_u8(to, tag_of(val->type));
-        append_payload(to, val);
+        append_payload(to, val, order);
     }
 }
 
@@ -461,12 +483,17 @@ static void invert_from(struct buf *buf, size_t start)
         buf->data[i] = (uint8_t)~buf->data[i];
 }
 
-void keyenc_append(struct buf *to, const struct bval *val, bool descending)
+void keyenc_append_ordered(struct buf *to, const struct bval *val, bool descending, const struct bval_order *order)
 {
     size_t start = to->len;
-    append_value(to, val);
+    append_value(to, val, order);
     if (descending)
         invert_from(to, start);
+}
+
+void keyenc_append(struct buf *to, const struct bval *val, bool descending)
+{
+    keyenc_append_ordered(to, val, descending, NULL);
 }
 
 void keyenc_append_i64(struct buf *to, int64_t number, bool descending)
@@ -509,7 +536,7 @@ void keyenc_append_bound(struct buf *to, struct bdoc bound)
         if (elem.val.type == BT_MAX_KEY)
             buf_append_u8(to, TAG_ABOVE_ALL);
         else
-            append_value(to, &elem.val);
+            append_value(to, &elem.val, NULL);
     }
 }
 

@@ -32,10 +32,13 @@
 #ifndef SHERD_BSON_KEYENC_H
 #define SHERD_BSON_KEYENC_H
 
-#include "bson/value.h"
+#include "bson/compare.h"
 
 /* One value as one component of a key. A missing value encodes as null. */
 void keyenc_append(struct buf *to, const struct bval *val, bool descending);
+/* In the order of bval_compare_ordered: strings stand as the STRING of their sort key. `order` NULL: as above. Keys of
+ * different orders don't compare. */
+void keyenc_append_ordered(struct buf *to, const struct bval *val, bool descending, const struct bval_order *order);
 /* What keyenc_append gives for an int64 (a hash, for instance). */
 void keyenc_append_i64(struct buf *to, int64_t number, bool descending);
 

@@ -39,9 +39,9 @@ struct expansion {
     bool whole;        /* it was selected by position from another array: indexed as one value */
 };
 
-bool keygen_init(struct keygen *gen, struct bdoc pattern, struct err *err)
+bool keygen_init(struct keygen *gen, struct bdoc pattern, const struct bval_order *order, struct err *err)
 {
-    *gen = (struct keygen){.descending = keyenc_descending(pattern)};
+    *gen = (struct keygen){.descending = keyenc_descending(pattern), .order = order};
     struct biter iter;
     struct belem elem;
     biter_init(&iter, pattern);
@@ -212,7 +212,7 @@ bool keygen_each(const struct keygen *gen, struct bdoc doc, bool (*fn)(void *arg
 /* --- encoded ---------------------------------------------------------------------------------------------------- */
 
 struct encoded_keys {
-    uint64_t descending;
+    const struct keygen *gen;
     struct buf bytes; /* be32 length and key, one after the other */
     size_t count;
     bool multikey;
@@ -229,7 +229,7 @@ static bool add_encoded(void *arg, const struct keygen_tuple *tuple)
     size_t start = keys->bytes.len;
     buf_append_le32(&keys->bytes, 0);
     for (uint32_t i = 0; i < tuple->count; i++)
-        keyenc_append(&keys->bytes, &tuple->values[i], (keys->descending >> i & 1) != 0);
+        keyenc_append_ordered(&keys->bytes, &tuple->values[i], (keys->gen->descending >> i & 1) != 0, keys->gen->order);
     store_le32(keys->bytes.data + start, (uint32_t)(keys->bytes.len - start - 4));
     keys->count++;
     keys->multikey = tuple->multikey;
@@ -266,7 +266,7 @@ bool keygen_each_encoded(const struct keygen *gen, struct bdoc doc,
                          bool (*fn)(void *arg, const uint8_t *key, size_t len), void *arg, bool *multikey,
                          struct err *err)
 {
-    struct encoded_keys keys = {.descending = gen->descending};
+    struct encoded_keys keys = {.gen = gen};
     bool ok = keygen_each(gen, doc, add_encoded, &keys, err);
     if (ok) {
         *multikey = keys.multikey;

@@ -4,6 +4,7 @@
 #ifndef SHERD_BSON_KEYGEN_H
 #define SHERD_BSON_KEYGEN_H
 
+#include "bson/compare.h"
 #include "bson/path.h"
 
 enum { KEYGEN_MAX_FIELDS = 32 };
@@ -11,12 +12,15 @@ enum { KEYGEN_MAX_FIELDS = 32 };
 struct keygen {
     uint32_t count;                       /* fields of the pattern */
     uint64_t descending;                  /* bit i: field i is descending (see keyenc.h) */
+    const struct bval_order *order;       /* of strings, for keygen_each_encoded; NULL: by bytes; borrowed */
     struct path paths[KEYGEN_MAX_FIELDS]; /* owned */
 };
 
-/* Only the names of `pattern`'s fields and the signs of their numbers are used. ERR_CannotCreateIndex for no field or
- * more than KEYGEN_MAX_FIELDS. On success the caller calls keygen_deinit. */
-bool keygen_init(struct keygen *gen, struct bdoc pattern, struct err *err) ERR_WARN_UNUSED;
+/* `order` (NULL: simple) is borrowed as long as `gen` is used. Only the names of `pattern`'s fields and the signs of
+ * their numbers are used. ERR_CannotCreateIndex for no field or more than KEYGEN_MAX_FIELDS. On success the caller
+ * calls keygen_deinit. */
+bool keygen_init(struct keygen *gen, struct bdoc pattern, const struct bval_order *order,
+                 struct err *err) ERR_WARN_UNUSED;
 void keygen_deinit(struct keygen *gen);
 
 struct keygen_tuple {

@@ -50,7 +50,7 @@ static bool plan_lead(struct document_cursor *cursor, const struct aggregate_req
     struct bdoc match = lead.match.data == NULL ? bdoc_empty() : lead.match;
     if (!filter_compile(&cursor->arena, match, &cursor->env, &cursor->filter, err))
         return false;
-    if (lead.sort.data != NULL && !sort_spec_compile(&cursor->arena, lead.sort, &cursor->sort, err))
+    if (lead.sort.data != NULL && !sort_spec_compile(&cursor->arena, lead.sort, cursor->env.order, &cursor->sort, err))
         return false;
     cursor->first_stage = lead.stage_count;
     cursor->skip_left = lead.skip;

@@ -200,7 +200,7 @@ bool document_scan(struct store_txn *txn, const char *ns, struct bdoc filter, bo
     bson_t by_id = BSON_INITIALIZER;
     BSON_APPEND_INT32(&by_id, "_id", 1);
     struct plan *plan;
-    ok = sort_spec_compile(&arena, bdoc_of(&by_id), (struct sort_spec **)(void *)&request.sort, err) &&
+    ok = sort_spec_compile(&arena, bdoc_of(&by_id), NULL, (struct sort_spec **)(void *)&request.sort, err) &&
          plan_make(&arena, coll, &request, &plan, err);
     struct scan_options options = {
         .txn = txn, .coll = coll, .filter = compiled, .need_doc = true, .deadline_ms = INT64_MAX};

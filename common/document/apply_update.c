@@ -32,7 +32,7 @@ static bool compile(struct run *run, struct err *err)
         return true;
     if (!filter_compile(arena, statement->filter, &run->env, &run->filter, err))
         return false;
-    if (statement->sort.data != NULL && !sort_spec_compile(arena, statement->sort, &run->sort, err))
+    if (statement->sort.data != NULL && !sort_spec_compile(arena, statement->sort, run->env.order, &run->sort, err))
         return false;
     struct update_options options = {
         .env = &run->env,

@@ -148,7 +148,7 @@ static bool compile(struct document_cursor *cursor, const struct find_request *r
     if (!filter_compile(&cursor->arena, request->filter, &cursor->env, &cursor->filter, err))
         return false;
     if (request->sort.data != NULL && !bdoc_is_empty(request->sort) && sort_spec_natural(request->sort) == 0 &&
-        !sort_spec_compile(&cursor->arena, request->sort, &cursor->sort, err))
+        !sort_spec_compile(&cursor->arena, request->sort, cursor->env.order, &cursor->sort, err))
         return false;
     if (request->sort_keys)
         cursor->key_spec = cursor->sort;

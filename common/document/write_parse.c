@@ -119,7 +119,8 @@ bool write_current_compile(struct write_op *op, struct err *err)
         return false;
     if (statement->sort.data != NULL && bdoc_is_empty(statement->sort))
         statement->sort = (struct bdoc){0};
-    if (statement->sort.data != NULL && !sort_spec_compile(&current->arena, statement->sort, &current->sort, err))
+    if (statement->sort.data != NULL &&
+        !sort_spec_compile(&current->arena, statement->sort, op->env.order, &current->sort, err))
         return false;
     current->image = !filter_is_deterministic(current->filter);
     if (!(statement->flags & STATEMENT_DELETE)) {

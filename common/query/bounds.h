@@ -25,6 +25,7 @@ struct bounds_pattern {
     uint32_t field_count;
     bool multikey;  /* an index with array values: bounds of one field are not intersected, nothing is exact */
     bool shard_key; /* values are never arrays: equality with an array gives no point */
+    const struct bval_order *order; /* of the strings in its keys; NULL: by bytes */
 };
 
 struct bounds_interval {

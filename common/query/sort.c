@@ -74,13 +74,15 @@ static struct keygen *copy_keygen(struct arena *arena, const struct keygen *gen)
     return copy;
 }
 
-bool sort_spec_compile(struct arena *arena, struct bdoc spec, struct sort_spec **out, struct err *err)
+bool sort_spec_compile(struct arena *arena, struct bdoc spec, const struct bval_order *order, struct sort_spec **out,
+                       struct err *err)
 {
     uint32_t count = bdoc_count(spec);
     if (count > SORT_MAX_FIELDS)
         return err_set(err, ERR_BadValue, "too many compound keys: a sort has at most %d fields", SORT_MAX_FIELDS);
     struct sort_spec *sort = arena_alloc(arena, sizeof *sort);
     sort->source = spec;
+    sort->order = order;
     sort->fields = arena_alloc(arena, (count + 1) * sizeof *sort->fields);
     struct biter iter;
     struct belem elem;
@@ -97,7 +99,7 @@ bool sort_spec_compile(struct arena *arena, struct bdoc spec, struct sort_spec *
     if (count == 0)
         return true;
     struct keygen gen;
-    if (!keygen_init(&gen, spec, err))
+    if (!keygen_init(&gen, spec, order, err))
         return false;
     sort->keys = copy_keygen(arena, &gen);
     keygen_deinit(&gen);
@@ -115,7 +117,7 @@ struct smallest {
 static void encode_tuple(const struct sort_spec *spec, const struct keygen_tuple *tuple, struct buf *to)
 {
     for (uint32_t i = 0; i < tuple->count; i++)
-        keyenc_append(to, &tuple->values[i], spec->fields[i].descending);
+        keyenc_append_ordered(to, &tuple->values[i], spec->fields[i].descending, spec->order);
 }
 
 static bool take_smaller(void *arg, const struct keygen_tuple *tuple)
@@ -157,7 +159,7 @@ static bool append_plain(const struct sort_spec *spec, struct bdoc doc, struct b
             }
             at = bval_doc(&val);
         }
-        keyenc_append(key, &val, spec->fields[i].descending);
+        keyenc_append_ordered(key, &val, spec->fields[i].descending, spec->order);
     }
     return true;
 }

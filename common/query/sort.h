@@ -8,7 +8,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "bson/value.h"
+#include "bson/compare.h"
 
 enum {
     SORT_MAX_FIELDS = 32,                        /* as MongoDB's compound limit */
@@ -26,14 +26,16 @@ struct sort_field {
 struct sort_spec {
     struct bdoc source;
     struct sort_field *fields;
-    uint32_t field_count; /* 0: no sort */
-    struct keygen *keys;  /* how the fields' values are found; private to sort.c */
+    uint32_t field_count;           /* 0: no sort */
+    struct keygen *keys;            /* how the fields' values are found; private to sort.c */
+    const struct bval_order *order; /* of strings; NULL: by bytes */
 };
 
 /* Values 1 and -1 (any number type); errors: 15975 direction out of range, 15974 of another type, 2 BadValue for empty
- * path parts, 31138 for an illegal $meta, too many fields. `spec` is borrowed. {$natural: ...} is the caller's: ask
- * sort_spec_is_natural before. */
-bool sort_spec_compile(struct arena *arena, struct bdoc spec, struct sort_spec **out, struct err *err) ERR_WARN_UNUSED;
+ * path parts, 31138 for an illegal $meta, too many fields. `spec` and `order` (NULL: strings by bytes) are borrowed.
+ * {$natural: ...} is the caller's: ask sort_spec_is_natural before. */
+bool sort_spec_compile(struct arena *arena, struct bdoc spec, const struct bval_order *order, struct sort_spec **out,
+                       struct err *err) ERR_WARN_UNUSED;
 /* {$natural: 1 or -1}: direction is 1 or -1; 0 when it isn't one. */
 int sort_spec_natural(struct bdoc spec);
 /* Appends the document's sort key: keyenc bytes of each field, directions applied. Error 2: two of the fields run

@@ -66,7 +66,7 @@ static bool compile_push_sort(struct update_compiler *c, struct push_options *pu
                        "sort embedded fields");
     if (bdoc_is_empty(bval_doc(arg)))
         return err_set(c->err, ERR_BadValue, "The $sort pattern is empty when it should be a set of fields.");
-    if (!sort_spec_compile(c->arena, bval_doc(arg), &push->sort_spec, c->err)) {
+    if (!sort_spec_compile(c->arena, bval_doc(arg), NULL, &push->sort_spec, c->err)) {
         if (c->err != NULL)
             c->err->code = ERR_BadValue;
         return false;

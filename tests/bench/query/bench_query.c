@@ -274,7 +274,7 @@ static void bench_sorts(struct arena *arena, struct set set)
     struct err err;
     struct sort_bench b = {.set = set};
     struct buf key = BUF_INIT;
-    check(sort_spec_compile(arena, parse(arena, "{\"score\": -1, \"age\": 1}"), &b.spec, &err), &err);
+    check(sort_spec_compile(arena, parse(arena, "{\"score\": -1, \"age\": 1}"), NULL, &b.spec, &err), &err);
     b.keys = arena_alloc(arena, set.count * sizeof *b.keys);
     b.work = arena_alloc(arena, set.count * sizeof *b.work);
     for (size_t i = 0; i < set.count; i++) {

@@ -126,7 +126,7 @@ static void try_sort(struct arena *arena, struct bdoc spec, const bson_t *docs, 
     struct sort_spec *sort;
     struct err err = {0};
     struct buf key = BUF_INIT;
-    if (!note(tally, sort_spec_compile(arena, spec, &sort, &err), &err))
+    if (!note(tally, sort_spec_compile(arena, spec, NULL, &sort, &err), &err))
         return;
     if (!sort_key_append(sort, field(docs, "0"), &key, &err))
         CHECK(err.code > 0 && key.len == 0);

@@ -64,7 +64,7 @@ static void merge_streams(struct arena *arena, struct docs *shards, struct bdoc 
     struct sort_item item;
     struct sorter *sorter = sorter_new(0, SORT_MEMORY_LIMIT_BYTES);
     if (sort.data != NULL)
-        assert_true(sort_spec_compile(arena, sort, &spec, &err));
+        assert_true(sort_spec_compile(arena, sort, NULL, &spec, &err));
     for (int i = 0; i < SHARDS; i++) {
         struct buf last = BUF_INIT;
         shards[i].at = 0;

@@ -185,7 +185,7 @@ static void compare_dates_signed_and_timestamps_unsigned(void **state)
                              "{\"v\": {\"$timestamp\": {\"t\": 4294967295, \"i\": 1}}}") < 0);
 }
 
-static int ignore_case(void *arg, const char *a, uint32_t a_len, const char *b, uint32_t b_len)
+static int ignore_case(const void *arg, const char *a, uint32_t a_len, const char *b, uint32_t b_len)
 {
     (void)arg;
     int order = strncasecmp(a, b, a_len < b_len ? a_len : b_len);

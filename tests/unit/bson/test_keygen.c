@@ -38,7 +38,7 @@ static int generate(const char *pattern_json, const char *json, struct buf *text
     struct err err = {0};
     parse(pattern_json, &pattern);
     parse(json, &doc);
-    assert_true(keygen_init(&gen, bdoc_of(&pattern), &err));
+    assert_true(keygen_init(&gen, bdoc_of(&pattern), NULL, &err));
     bool ok = keygen_each(&gen, bdoc_of(&doc), print_tuple, text, &err);
     buf_append_u8(text, 0);
     keygen_deinit(&gen);
@@ -127,7 +127,7 @@ static void encoded_keys_are_sorted_and_distinct(void **state)
     bool multikey;
     parse("{\"a\":-1}", &pattern);
     parse("{\"a\":[1,3,2,1,{\"$numberDouble\":\"3.0\"}]}", &doc);
-    assert_true(keygen_init(&gen, bdoc_of(&pattern), &err));
+    assert_true(keygen_init(&gen, bdoc_of(&pattern), NULL, &err));
     assert_true(keygen_each_encoded(&gen, bdoc_of(&doc), collect, &collected, &multikey, &err));
     assert_true(multikey);
     assert_int_equal(collected.count, 3);
@@ -148,7 +148,7 @@ static void pattern_without_fields_or_with_too_many_is_refused(void **state)
     (void)state;
     struct keygen gen;
     struct err err;
-    assert_false(keygen_init(&gen, bdoc_empty(), &err));
+    assert_false(keygen_init(&gen, bdoc_empty(), NULL, &err));
     assert_int_equal(err.code, ERR_CannotCreateIndex);
     bson_t pattern = BSON_INITIALIZER;
     for (int i = 0; i <= KEYGEN_MAX_FIELDS; i++) {
@@ -156,7 +156,7 @@ static void pattern_without_fields_or_with_too_many_is_refused(void **state)
         snprintf(name, sizeof name, "f%d", i);
         bson_append_int32(&pattern, name, -1, 1);
     }
-    assert_false(keygen_init(&gen, bdoc_of(&pattern), &err));
+    assert_false(keygen_init(&gen, bdoc_of(&pattern), NULL, &err));
     assert_int_equal(err.code, ERR_CannotCreateIndex);
     bson_destroy(&pattern);
 }

@@ -28,7 +28,7 @@ static void expect_plan(struct fixture *fixture, const struct asked *asked, cons
     assert_true(store_read_begin(fixture->store, &txn, &err));
     assert_true(filter_compile(&arena, bdoc_of(filter_doc), NULL, &filter, &err));
     if (sort_doc != NULL)
-        assert_true(sort_spec_compile(&arena, bdoc_of(sort_doc), &sort, &err));
+        assert_true(sort_spec_compile(&arena, bdoc_of(sort_doc), NULL, &sort, &err));
     struct plan_request request = {.filter = filter, .sort = sort, .limited = asked->limited};
     assert_true(plan_make(&arena, catalog_find(txn, "t.c", 3), &request, &plan, &err));
     assert_string_equal(plan_summary(plan, &arena), summary);

@@ -278,7 +278,7 @@ static void check_pair(struct arena *arena, const char *filter_text, const char 
     struct bounds_pattern pattern;
     bool multikey = false;
     struct bdoc doc = json_doc(arena, doc_text);
-    assert_true(keygen_init(&gen, json_doc(arena, pattern_text), &err));
+    assert_true(keygen_init(&gen, json_doc(arena, pattern_text), NULL, &err));
     struct hit none = {.bounds = &bounds};
     bounds = (struct bounds){0};
     bool indexable = keygen_each_encoded(&gen, doc, look, &none, &multikey, &err);

@@ -17,7 +17,7 @@ static int order(const char *spec, const char *a, const char *b)
     struct buf x = BUF_INIT;
     struct buf y = BUF_INIT;
     arena_init(&arena);
-    if (!sort_spec_compile(&arena, json_doc(&arena, spec), &sort, &err) ||
+    if (!sort_spec_compile(&arena, json_doc(&arena, spec), NULL, &sort, &err) ||
         !sort_key_append(sort, json_doc(&arena, a), &x, &err) || !sort_key_append(sort, json_doc(&arena, b), &y, &err))
         fail_msg("%s: %d %s", spec, err.code, err.msg);
     int result = keyenc_compare(x.data, x.len, y.data, y.len);
@@ -54,7 +54,7 @@ static void sort_malformed_fails_with_code(void **state)
         struct sort_spec *sort;
         struct err err = {0};
         arena_init(&arena);
-        assert_false(sort_spec_compile(&arena, json_doc(&arena, cases[i].spec), &sort, &err));
+        assert_false(sort_spec_compile(&arena, json_doc(&arena, cases[i].spec), NULL, &sort, &err));
         assert_int_equal(err.code, cases[i].code);
         arena_deinit(&arena);
     }
@@ -68,7 +68,7 @@ static void sort_of_parallel_arrays_is_refused(void **state)
     struct buf key = BUF_INIT;
     (void)state;
     arena_init(&arena);
-    assert_true(sort_spec_compile(&arena, json_doc(&arena, "{'a': 1, 'b': 1}"), &sort, &err));
+    assert_true(sort_spec_compile(&arena, json_doc(&arena, "{'a': 1, 'b': 1}"), NULL, &sort, &err));
     assert_false(sort_key_append(sort, json_doc(&arena, "{'a': [1], 'b': [2]}"), &key, &err));
     assert_int_equal(err.code, 2);
     assert_int_equal(key.len, 0);
