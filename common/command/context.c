@@ -22,7 +22,7 @@ struct command_ctx *command_ctx_new(struct wire_frame *frame, const struct wire_
     ctx->frame = wire_frame_ref(frame);
     ctx->msg = *msg;
     ctx->body = msg->body;
-    ctx->deadline_ms = DEADLINE_NEVER;
+    command_ctx_set_deadline(ctx, DEADLINE_NEVER);
     ctx->started_ms = clock_now_ms();
     bson_init(&ctx->reply);
     return ctx;
@@ -53,9 +53,23 @@ void command_ctx_add_label(struct command_ctx *ctx, const char *label)
 
 bool command_ctx_check_deadline(const struct command_ctx *ctx, struct err *err)
 {
-    if (deadline_passed(ctx->deadline_ms))
-        return err_set(err, ERR_MaxTimeMSExpired, "operation exceeded time limit");
-    return true;
+    return interrupt_check_one(&ctx->op.interrupt, err);
+}
+
+void command_ctx_set_deadline(struct command_ctx *ctx, int64_t deadline_ms)
+{
+    ctx->deadline_ms = deadline_ms;
+    ctx->op.interrupt.deadline_ms = deadline_ms;
+}
+
+struct interrupt *command_ctx_enter(struct command_ctx *ctx)
+{
+    return interrupt_enter(&ctx->op.interrupt);
+}
+
+void command_ctx_leave(struct interrupt *before)
+{
+    (void)interrupt_enter(before);
 }
 
 static struct wire_frame *error_frame(const struct command_ctx *ctx, const struct err *err)
@@ -118,6 +132,7 @@ static void log_if_slow(const struct command_ctx *ctx, const struct err *err)
 void command_finish(struct command_ctx *ctx, const struct err *err)
 {
     log_if_slow(ctx, err);
+    op_end(ctx);
     struct wire_frame *frame = err != NULL ? error_frame(ctx, err) : success_frame(ctx);
     ctx->respond(ctx, frame);
     command_ctx_free(ctx);

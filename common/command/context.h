@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "bson/value.h"
+#include "command/ops.h"
 #include "wire/frame.h"
 #include "wire/message.h"
 
@@ -36,6 +37,8 @@ struct command_ctx {
     void *daemon;                  /* the node or the router, set by the daemon */
     void *request;                 /* struct rpc_request or client_request, for `respond` */
     void *session;                 /* the daemon's own */
+    struct op_registry *ops;       /* where command_run shows the operation; NULL: nowhere */
+    struct op op;                  /* the operation for currentOp and killOp */
 
     bson_t reply;                 /* fields of the reply; command_run adds ok: 1 */
     struct wire_frame *raw_reply; /* instead: a complete reply that is passed through (see command_ctx_set_raw) */
@@ -56,8 +59,15 @@ void command_ctx_free(struct command_ctx *ctx);
 void command_ctx_set_raw(struct command_ctx *ctx, struct wire_frame *reply);
 /* Adds to errorLabels of the error reply, e.g. "RetryableWriteError". `label` is a string constant. */
 void command_ctx_add_label(struct command_ctx *ctx, const char *label);
-/* False once the deadline has passed: fills err with ERR_MaxTimeMSExpired. */
+/* Another deadline than the command's fields ask for. By the thread that runs the command. */
+void command_ctx_set_deadline(struct command_ctx *ctx, int64_t deadline_ms);
+/* False once the deadline has passed (ERR_MaxTimeMSExpired) or the operation was killed (ERR_Interrupted). */
 bool command_ctx_check_deadline(const struct command_ctx *ctx, struct err *err) ERR_WARN_UNUSED;
+
+/* A parked command goes on: the calling thread works for it until command_ctx_leave. Returns what to give to that. */
+struct interrupt *command_ctx_enter(struct command_ctx *ctx);
+/* The context may be gone by now. */
+void command_ctx_leave(struct interrupt *before);
 
 /* Ends the command: builds the reply (err NULL: success), calls respond, frees the context. command_run does it for
  * commands that don't park; a parked one's completion calls it, from any thread. */

@@ -128,7 +128,7 @@ static void limit_deadline(struct command_ctx *ctx, int64_t left_ms)
 {
     int64_t deadline_ms = deadline_after_ms(left_ms);
     if (deadline_ms < ctx->deadline_ms)
-        ctx->deadline_ms = deadline_ms;
+        command_ctx_set_deadline(ctx, deadline_ms);
 }
 
 static bool parse_times(struct command_ctx *ctx, bool has_max_time, bool has_deadline, struct err *err)
@@ -168,6 +168,8 @@ bool command_parse(struct command_ctx *ctx, struct err *err)
             return err_set(err, COMMAND_ERR_FIELD_UNKNOWN, "BSON field '%s' is an unknown field.", elem.key);
         else if (strcmp(elem.key, "$sherdDeadlineMs") == 0)
             has_deadline = true;
+        else if (strcmp(elem.key, "$sherdOp") == 0 && elem.val.type == BT_INT64)
+            ctx->op.router_key = bval_i64(&elem.val);
         else if (strcmp(elem.key, "maxTimeMS") == 0)
             has_max_time = true;
     }
@@ -207,7 +209,12 @@ void command_run(const struct command_table *table, struct command_ctx *ctx)
         return;
     }
     ctx->command = command;
-    switch (command->run(ctx, &err)) {
+    if (ctx->ops != NULL)
+        op_begin(ctx->ops, ctx);
+    struct interrupt *before = command_ctx_enter(ctx);
+    enum command_status status = command->run(ctx, &err);
+    command_ctx_leave(before);
+    switch (status) {
     case COMMAND_OK:
         command_finish(ctx, NULL);
         break;
