@@ -11,6 +11,7 @@
 #include "bson/value.h"
 
 enum {
+    COMMAND_ERR_FIELD_TWICE = 40413,
     COMMAND_ERR_FIELD_MISSING = 40414,
     COMMAND_ERR_FIELD_UNKNOWN = 40415,
     COMMAND_ERR_DB_MISSING = 40571, /* OP_MSG without $db */
