@@ -199,6 +199,10 @@ static void start_round(struct world *world)
             make_indexes(world, "indexed");
     }
     world->diverged = false;
+    for (int i = 0; i < TARGETS; i++) {
+        free(world->targets[i].hint);
+        world->targets[i].hint = NULL;
+    }
 }
 
 /* ---- operations ---- */
