@@ -29,7 +29,8 @@ struct run {
     void *arg;
     struct err *err;
     bool multikey;
-    bool stopped; /* by fn */
+    bool stopped;                      /* by fn */
+    uint64_t paths[KEYGEN_MAX_FIELDS]; /* see struct keygen_tuple */
 };
 
 /* The one array that the fields of a step lead to. */
@@ -166,12 +167,21 @@ static bool step_element(struct run *run, const struct bval *element, const stru
     return step(run, doc, positions, &progress);
 }
 
+static void note_arrays(struct run *run, const struct expansion *expansion, const struct progress *progress)
+{
+    run->multikey = true;
+    for (uint32_t i = 0; i < run->gen->count; i++) {
+        if ((expansion->fields >> i & 1) != 0)
+            run->paths[i] |= UINT64_C(1) << (progress->at[i] < 64 ? progress->at[i] - 1 : 63);
+    }
+}
+
 static bool expand(struct run *run, struct expansion *expansion, const struct progress *progress)
 {
     struct position positions[KEYGEN_MAX_FIELDS] = {{0}};
     struct biter iter;
     struct belem elem;
-    run->multikey = true;
+    note_arrays(run, expansion, progress);
     biter_init(&iter, bval_doc(&expansion->array));
     if (bdoc_is_empty(bval_doc(&expansion->array))) {
         const struct bval undefined = {.type = BT_UNDEFINED};
@@ -195,7 +205,7 @@ static bool step(struct run *run, struct bdoc doc, const struct position *positi
         return false;
     if (expansion.array.type != BT_EOO)
         return expand(run, &expansion, &progress);
-    struct keygen_tuple tuple = {.values = progress.values, .count = run->gen->count, .multikey = run->multikey};
+    struct keygen_tuple tuple = {.values = progress.values, .count = run->gen->count, .multikey = run->multikey, .paths = run->paths};
     run->stopped = !run->fn(run->arg, &tuple);
     return true;
 }

@@ -27,6 +27,9 @@ struct keygen_tuple {
     const struct bval *values; /* one for each field; BT_EOO: missing (sorts as null); an empty array gives undefined */
     uint32_t count;
     bool multikey; /* an array was expanded for this document */
+    /* For each field, bit j: an array that ends the path's first j + 1 parts was expanded so far (63: or a later one);
+     * the last tuple has them all. */
+    const uint64_t *paths;
 };
 
 /* Calls `fn` for each tuple, in the arrays' order; equal tuples may come more than once. `fn` returns false to stop.
