@@ -55,10 +55,10 @@ bool filter_is_never(const struct filter *filter);
 bool filter_can_fail(const struct filter *filter);
 bool filter_has_regex(const struct filter *filter);
 /* Made of our own comparisons only, so every replica gives the same answer: it may stand in a log command. False for
- * regular expressions and $expr: the leader evaluates these. */
+ * regular expressions, $expr and strings in a collation: the leader evaluates these. */
 bool filter_is_deterministic(const struct filter *filter);
 /* The value that an equality ({path: v}, {path: {$eq: v}}, {path: {$in: [v]}}, also inside $and) fixes for `path`;
- * false when there is none. Regular expressions fix nothing. */
+ * false when there is none. Regular expressions fix nothing, nor do strings in a collation. */
 bool filter_equality(const struct filter *filter, const char *path, struct bval *out);
 /* Gets each (path, value) that an equality fixes; false, with `err` set, ends the walk. */
 struct filter_equality_visitor {

@@ -63,6 +63,15 @@ bool filter_is_condition(const struct bval *value)
     return !(bdoc_has(doc, "$ref") && bdoc_has(doc, "$id"));
 }
 
+const struct bval_order *filter_order_for(struct filter_compiler *c, const struct bval *value)
+{
+    const struct bval_order *order = c->filter->order;
+    if (order == NULL || !bval_order_concerns(value))
+        return NULL;
+    c->filter->uses_order = true;
+    return order;
+}
+
 struct filter_node *filter_compare_new(struct filter_compiler *c, enum filter_op op, const char *path,
                                        const struct bval *value)
 {
@@ -79,6 +88,7 @@ struct filter_node *filter_compare_new(struct filter_compiler *c, enum filter_op
         return NULL;
     node->value = *value;
     node->class_of = bval_class(value->type);
+    node->order = filter_order_for(c, value);
     return node;
 }
 
@@ -241,6 +251,7 @@ bool filter_compile(struct arena *arena, struct bdoc query, const struct expr_en
     struct filter_nodes nodes = {0};
     c.filter = arena_alloc(arena, sizeof *c.filter);
     c.filter->source = query;
+    c.filter->order = env != NULL ? env->order : NULL;
     arena_on_deinit(arena, release_filter, c.filter);
     if (!filter_compile_document(&c, query, &nodes))
         goto failed;

@@ -47,7 +47,7 @@ bool filter_has_regex(const struct filter *filter)
 
 bool filter_is_deterministic(const struct filter *filter)
 {
-    return !filter->has_expr && filter->regex_count == 0;
+    return !filter->has_expr && filter->regex_count == 0 && !filter->uses_order;
 }
 
 struct bdoc filter_source(const struct filter *filter)
@@ -76,7 +76,8 @@ static const struct bval *find_equality(const struct filter_node *node, const ch
         return NULL;
     }
     const struct bval *value = fixed_value(node);
-    return value != NULL && strcmp(node->path.text, path) == 0 ? value : NULL;
+    bool fixed = value != NULL && node->order == NULL; /* in a collation other strings are equal to it as well */
+    return fixed && strcmp(node->path.text, path) == 0 ? value : NULL;
 }
 
 bool filter_equality(const struct filter *filter, const char *path, struct bval *out)

@@ -46,11 +46,14 @@ static bool bytes_decide(uint8_t type)
 static bool test_equal(const struct filter_node *node, const struct bval *val)
 {
     const struct bval *want = &node->value;
-    if (val->type == want->type && bytes_decide(val->type))
-        return val->len == want->len && memcmp(val->data, want->data, want->len) == 0;
+    if (val->type == want->type && bytes_decide(val->type)) {
+        if (val->len == want->len && memcmp(val->data, want->data, want->len) == 0)
+            return true;
+        return node->order != NULL && bval_compare_ordered(val, want, node->order) == 0;
+    }
     if (val->type == BT_EOO)
         return want->type == BT_NULL;
-    return bval_class(val->type) == node->class_of && bval_compare(val, want) == 0;
+    return bval_class(val->type) == node->class_of && bval_compare_ordered(val, want, node->order) == 0;
 }
 
 /* $lt, $lte, $gt, $gte: only values of the operand's class are comparable, but for MinKey and MaxKey. */
@@ -70,7 +73,7 @@ static bool test_order(const struct filter_node *node, const struct bval *val)
     }
     int order = val->type == BT_INT32 && want->type == BT_INT32
                     ? (bval_i32(val) > bval_i32(want)) - (bval_i32(val) < bval_i32(want))
-                    : bval_compare(val, want);
+                    : bval_compare_ordered(val, want, node->order);
     if (order == 0)
         return or_equal;
     if (node->class_of == BCLASS_NUMBER && (is_nan(val) || is_nan(want)))
@@ -104,7 +107,7 @@ static bool test_in(const struct filter_node *node, const struct bval *val, stru
     uint32_t high = in->count;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        int order = bval_compare(val, &in->values[middle]);
+        int order = bval_compare_ordered(val, &in->values[middle], node->order);
         if (order == 0)
             return true;
         if (order < 0)

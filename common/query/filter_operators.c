@@ -55,20 +55,24 @@ static bool op_ne(struct operators *o, const struct belem *elem)
     return add(o, negate(o->c, filter_compare_new(o->c, FILTER_EQ, o->path, &elem->val)));
 }
 
-static int compare_members(const void *a, const void *b)
+static int compare_members(const void *a, const void *b, void *order)
 {
-    return bval_compare(a, b);
+    return bval_compare_ordered(a, b, order);
 }
 
 /* Sorts and removes duplicates. */
-static void order_members(struct filter_members *in)
+static void order_members(struct filter_node *node)
 {
+    struct filter_members *in = &node->in;
+    struct bval_order copy; /* qsort_r's argument isn't const */
     if (in->count == 0)
         return;
-    qsort(in->values, in->count, sizeof *in->values, compare_members);
+    if (node->order != NULL)
+        copy = *node->order;
+    qsort_r(in->values, in->count, sizeof *in->values, compare_members, node->order != NULL ? &copy : NULL);
     uint32_t kept = 1;
     for (uint32_t i = 1; i < in->count; i++)
-        if (bval_compare(&in->values[i], &in->values[kept - 1]) != 0)
+        if (bval_compare_ordered(&in->values[i], &in->values[kept - 1], node->order) != 0)
             in->values[kept++] = in->values[i];
     in->count = kept;
 }
@@ -91,6 +95,8 @@ static bool add_member(struct operators *o, const char *name, const struct belem
     }
     if (item->val.type == BT_NULL)
         in->has_null = true;
+    if (node->order == NULL)
+        node->order = filter_order_for(o->c, &item->val);
     in->values[in->count++] = item->val;
     return true;
 }
@@ -119,7 +125,7 @@ static struct filter_node *in_node(struct operators *o, const struct belem *elem
     while (biter_next(&iter, &item))
         if (!add_member(o, elem->key, &item, node))
             return NULL;
-    order_members(&node->in);
+    order_members(node);
     return node;
 }
 

@@ -49,7 +49,7 @@ struct filter_nodes {
     uint32_t capacity;
 };
 
-/* Members of $in: constants sorted by bval_compare without duplicates, and regular expressions. */
+/* Members of $in: constants sorted in the filter's order without duplicates, and regular expressions. */
 struct filter_members {
     struct bval *values;
     uint32_t count;
@@ -64,6 +64,7 @@ struct filter_node {
     bool simple_path;     /* one component: the fast way */
     struct bval value;    /* operand of comparisons; the pattern of a regular expression */
     enum bclass class_of; /* of value */
+    const struct bval_order *order; /* of the strings in the operand; NULL: by bytes, or there are none */
     union {
         struct filter_nodes children;
         struct filter_members in;
@@ -90,6 +91,8 @@ struct filter {
     uint32_t regex_count;
     uint32_t regex_capacity;
     bool has_expr;
+    const struct bval_order *order; /* the operation's collation; NULL: strings compare by bytes */
+    bool uses_order;                /* some operand holds a string for it */
 };
 
 /* What is carried through compilation. */
@@ -118,6 +121,9 @@ struct filter_node *filter_regex_new(struct filter_compiler *c, const char *path
                                      const char *flags);
 struct filter_node *filter_compare_new(struct filter_compiler *c, enum filter_op op, const char *path,
                                        const struct bval *value);
+/* The order to compare with `value`: the collation only where the operand holds a string, since nothing else is decided
+ * by it. */
+const struct bval_order *filter_order_for(struct filter_compiler *c, const struct bval *value);
 /* The operators whose operand is not a plain constant. */
 bool filter_compile_type(struct filter_compiler *c, const char *path, const struct bval *arg, struct filter_nodes *out);
 bool filter_compile_mod(struct filter_compiler *c, const char *path, const struct bval *arg, struct filter_nodes *out);
