@@ -7,6 +7,7 @@
 
 #include "query/filter.h"
 #include "query/sort.h"
+#include "query/sorter.h"
 
 enum {
     PIPELINE_MAX_STAGES = 1000,
@@ -89,6 +90,9 @@ struct pipeline_run *pipeline_run_new(const struct pipeline *pipeline, uint32_t 
                                       size_t memory_limit_bytes);
 /* Borrowed until pipeline_run_free; without it a stage that reads another collection is refused (238). */
 void pipeline_run_set_foreign(struct pipeline_run *run, const struct pipeline_foreign *foreign);
+/* Lets $sort and $group go on in temporary files beyond the memory limit (allowDiskUse). Borrowed likewise; without it
+ * they end with 292. */
+void pipeline_run_set_space(struct pipeline_run *run, struct temp_space *space);
 void pipeline_run_free(struct pipeline_run *run);
 /* The next result, borrowed until the next call; data NULL at the end. Error 292 beyond the memory limit. */
 bool pipeline_run_next(struct pipeline_run *run, struct bdoc *out, struct err *err) ERR_WARN_UNUSED;

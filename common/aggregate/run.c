@@ -28,6 +28,11 @@ void pipeline_run_set_foreign(struct pipeline_run *run, const struct pipeline_fo
     run->foreign = foreign;
 }
 
+void pipeline_run_set_space(struct pipeline_run *run, struct temp_space *space)
+{
+    run->space = space;
+}
+
 void pipeline_run_free(struct pipeline_run *run)
 {
     if (run == NULL)

@@ -89,6 +89,7 @@ struct pipeline_run {
     uint32_t count;
     size_t memory_bytes;
     size_t memory_limit_bytes;
+    struct temp_space *space;               /* where $sort and $group go beyond the limit; NULL: nowhere (292) */
     const struct pipeline_foreign *foreign; /* NULL: other collections cannot be read */
     struct arena scratch;                   /* of one document; reset before each evaluation */
 };

@@ -157,13 +157,14 @@ static bool fill(struct stage_run *run, struct bucket_auto_state *state, struct 
             break;
     }
     buf_deinit(&key);
-    sorter_finish(state->sorter);
+    if (!ok || !sorter_finish(state->sorter, err))
+        return false;
     uint64_t count = sorter_count(state->sorter);
     state->bucket_size = (count + (uint64_t)spec->buckets / 2) / (uint64_t)spec->buckets;
     if (state->bucket_size == 0)
         state->bucket_size = 1;
-    state->has_next = sorter_next(state->sorter, &state->next);
-    return ok && stage_hold(run, (int64_t)sorter_memory_bytes(state->sorter), err);
+    return sorter_next(state->sorter, &state->next, &state->has_next, err) &&
+           stage_hold(run, (int64_t)sorter_memory_bytes(state->sorter), err);
 }
 
 static bool take(struct stage_run *run, struct bucket_auto_state *state, struct accumulator *accs, struct err *err)
@@ -175,8 +176,7 @@ static bool take(struct stage_run *run, struct bucket_auto_state *state, struct 
             !accumulator_add(&accs[i], spec->fields[i].op, &val, err))
             return false;
     }
-    state->has_next = sorter_next(state->sorter, &state->next);
-    return true;
+    return sorter_next(state->sorter, &state->next, &state->has_next, err);
 }
 
 static bool same_key(const struct sort_item *a, const struct sort_item *b)
@@ -293,7 +293,7 @@ static bool next_bucket_auto(struct stage_run *run, struct bdoc *out, struct err
         struct bucket_auto_state *fresh = mem_alloc(sizeof *fresh);
         run->state = fresh;
         arena_init(&fresh->ends);
-        fresh->sorter = sorter_new(0, run->run->memory_limit_bytes);
+        fresh->sorter = sorter_new(&(struct sorter_options){.memory_limit_bytes = run->run->memory_limit_bytes});
         if (!fill(run, fresh, err))
             return false;
     }

@@ -25,23 +25,29 @@ static bool fill_sorter(struct stage_run *run, struct sorter *sorter, struct err
             break;
     }
     buf_deinit(&key);
-    sorter_finish(sorter);
-    return ok;
+    return ok && sorter_finish(sorter, err);
 }
 
 static bool next_sort(struct stage_run *run, struct bdoc *out, struct err *err)
 {
     struct sort_item item;
+    bool found;
     *out = (struct bdoc){0};
     if (run->state == NULL) {
         size_t held = run->run->memory_bytes;
         size_t limit = run->run->memory_limit_bytes;
-        struct sorter *sorter = sorter_new((uint64_t)run->stage->count, limit > held ? limit - held : 0);
+        struct sorter *sorter = sorter_new(&(struct sorter_options){
+            .limit = (uint64_t)run->stage->count,
+            .memory_limit_bytes = limit > held ? limit - held : 0,
+            .space = run->run->space,
+        });
         run->state = sorter;
         if (!fill_sorter(run, sorter, err) || !stage_hold(run, (int64_t)sorter_memory_bytes(sorter), err))
             return false;
     }
-    if (sorter_next(run->state, &item))
+    if (!sorter_next(run->state, &item, &found, err))
+        return false;
+    if (found)
         *out = item.doc;
     return true;
 }

@@ -144,7 +144,8 @@ static bool sort_all(struct document_cursor *cursor, struct err *err)
     uint64_t limit = 0;
     if (cursor->limit_left > 0 && cursor->skip_left <= INT64_MAX - cursor->limit_left)
         limit = (uint64_t)(cursor->limit_left + cursor->skip_left);
-    struct sorter *sorter = sorter_new(limit, DOCUMENT_SORT_MAX_BYTES);
+    struct sorter *sorter = sorter_new(&(struct sorter_options){
+        .limit = limit, .memory_limit_bytes = DOCUMENT_SORT_MAX_BYTES, .space = cursor->space});
     struct buf key = BUF_INIT;
     bool found = true;
     bool ok = true;
@@ -157,11 +158,10 @@ static bool sort_all(struct document_cursor *cursor, struct err *err)
         ok = sort_key_append(cursor->sort, doc, &key, err) && sorter_add(sorter, key.data, key.len, doc, 0, err);
     }
     buf_deinit(&key);
-    if (!ok) {
+    if (!ok || !sorter_finish(sorter, err)) {
         sorter_free(sorter);
         return false;
     }
-    sorter_finish(sorter);
     cursor->sorter = sorter;
     return true;
 }
@@ -174,7 +174,8 @@ static bool ordered_next(struct document_cursor *cursor, struct bdoc *out, bool 
     if (cursor->sorter == NULL && !sort_all(cursor, err))
         return false;
     struct sort_item item;
-    *found = sorter_next(cursor->sorter, &item);
+    if (!sorter_next(cursor->sorter, &item, found, err))
+        return false;
     if (*found)
         *out = item.doc;
     return true;

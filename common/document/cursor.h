@@ -12,6 +12,7 @@
 #include "document/scan.h"
 #include "query/projection.h"
 #include "query/sort.h"
+#include "query/sorter.h"
 
 struct document_cursor {
     int64_t id;               /* 0 until it is in the table */
@@ -29,6 +30,7 @@ struct document_cursor {
 
     struct sort_spec *sort;     /* to be done in memory; NULL: none */
     struct sort_spec *key_spec; /* every result comes with its sort key by this; NULL: none */
+    struct temp_space *space;   /* for a sort that doesn't fit into memory; NULL: 292 instead */
     struct sorter *sorter;      /* once all documents were read */
     int64_t skip_left;
     int64_t limit_left; /* -1: no limit */

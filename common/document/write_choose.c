@@ -4,6 +4,7 @@
 #include "document/planner.h"
 #include "document/scan.h"
 #include "document/write_op.h"
+#include "query/sorter.h"
 
 #include <string.h>
 
@@ -128,7 +129,7 @@ static bool best_of(struct search *search, uint64_t *record_id, bool *found, str
         *record_id = search->scan.record_id;
         return ok;
     }
-    struct sorter *sorter = sorter_new(1, SORT_MEMORY_LIMIT_BYTES);
+    struct sorter *sorter = sorter_new(&(struct sorter_options){.limit = 1, .memory_limit_bytes = SORT_MEMORY_LIMIT_BYTES});
     struct buf key = BUF_INIT;
     bool ok = true;
     bool more = true;
@@ -142,11 +143,8 @@ static bool best_of(struct search *search, uint64_t *record_id, bool *found, str
     }
     struct sort_item item = {0};
     *found = false;
-    if (ok) {
-        sorter_finish(sorter);
-        *found = sorter_next(sorter, &item);
-        *record_id = item.tag;
-    }
+    ok = ok && sorter_finish(sorter, err) && sorter_next(sorter, &item, found, err);
+    *record_id = item.tag;
     sorter_free(sorter);
     buf_deinit(&key);
     return ok;

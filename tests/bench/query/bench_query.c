@@ -242,13 +242,14 @@ static void run_sort(void *arg)
     struct sort_bench *b = arg;
     struct buf key = BUF_INIT;
     struct err err;
-    struct sorter *sorter = sorter_new(b->limit, (size_t)4 << 30);
+    struct sorter *sorter =
+        sorter_new(&(struct sorter_options){.limit = b->limit, .memory_limit_bytes = (size_t)4 << 30});
     for (size_t i = 0; i < b->set.count; i++) {
         buf_clear(&key);
         check(sort_key_append(b->spec, b->set.docs[i], &key, &err), &err);
         check(sorter_add(sorter, key.data, key.len, b->set.docs[i], i, &err), &err);
     }
-    sorter_finish(sorter);
+    check(sorter_finish(sorter, &err), &err);
     sorter_free(sorter);
     buf_deinit(&key);
 }

@@ -95,8 +95,7 @@ static bool select_docs(struct run *run, const struct filter *filter, struct bdo
         ok = ok && sorter_add(sorter, key.data, key.len, (struct bdoc){0}, i, run->err);
     }
     buf_deinit(&key);
-    sorter_finish(sorter);
-    return ok;
+    return ok && sorter_finish(sorter, run->err);
 }
 
 static bool project_into(struct run *run, const struct projection *projection, const struct filter *filter,
@@ -115,6 +114,12 @@ static bool project_into(struct run *run, const struct projection *projection, c
     return ok;
 }
 
+static bool next_item(struct run *run, struct sorter *sorter, struct sort_item *item)
+{
+    bool found;
+    return sorter_next(sorter, item, &found, run->err) && found;
+}
+
 static bool find_into(struct run *run, const struct filter *filter, const struct projection *projection,
                       struct sorter *sorter)
 {
@@ -127,7 +132,7 @@ static bool find_into(struct run *run, const struct filter *filter, const struct
     int64_t count = 0;
     BSON_APPEND_ARRAY_BEGIN(run->reply, "documents", &array);
     limit = limit < 0 ? -limit : limit;
-    while (ok && sorter_next(sorter, &item) && (limit == 0 || count < limit)) {
+    while (ok && next_item(run, sorter, &item) && (limit == 0 || count < limit)) {
         if (skip-- > 0)
             continue;
         snprintf(key, sizeof key, "%d", (int)count++);
@@ -147,7 +152,7 @@ static bool run_find(struct run *run)
                             &(struct projection_options){.kind = PROJECTION_FIND, .filter = filter}, &projection,
                             run->err))
         return false;
-    struct sorter *sorter = sorter_new(0, SORT_MEMORY_LIMIT_BYTES);
+    struct sorter *sorter = sorter_new(&(struct sorter_options){.memory_limit_bytes = SORT_MEMORY_LIMIT_BYTES});
     bool ok =
         select_docs(run, filter, field_doc(run->command, "sort"), sorter) && find_into(run, filter, projection, sorter);
     sorter_free(sorter);
@@ -295,10 +300,10 @@ static bool apply_change(struct run *run, struct change *change)
     if (!update_compile(&run->arena, &change->u, &options, &update, run->err) ||
         !compile_filter(run, change->q, &filter))
         return false;
-    struct sorter *sorter = sorter_new(0, SORT_MEMORY_LIMIT_BYTES);
+    struct sorter *sorter = sorter_new(&(struct sorter_options){.memory_limit_bytes = SORT_MEMORY_LIMIT_BYTES});
     struct sort_item item;
     bool ok = select_docs(run, filter, change->sort, sorter);
-    while (ok && sorter_next(sorter, &item)) {
+    while (ok && next_item(run, sorter, &item)) {
         ok = change_one(run, change, update, filter, item.tag);
         if (!change->multi)
             break;
@@ -442,10 +447,10 @@ static bool append_value(struct run *run, struct bdoc doc, const struct filter *
 
 static bool remove_and_return(struct run *run, const struct change *change, const struct filter *filter)
 {
-    struct sorter *sorter = sorter_new(0, SORT_MEMORY_LIMIT_BYTES);
+    struct sorter *sorter = sorter_new(&(struct sorter_options){.memory_limit_bytes = SORT_MEMORY_LIMIT_BYTES});
     struct sort_item item;
     bool ok = select_docs(run, filter, change->sort, sorter);
-    bool found = ok && sorter_next(sorter, &item);
+    bool found = ok && next_item(run, sorter, &item);
     if (ok)
         ok = append_value(run, found ? doc_at(run->coll, item.tag) : (struct bdoc){0}, filter);
     if (ok && found)
