@@ -126,7 +126,7 @@ static bool add_document(struct stage_run *run, struct group_state *state, struc
     if (!group_id(run, doc, &id, err))
         return false;
     buf_clear(&state->key);
-    keyenc_append(&state->key, &id, false);
+    keyenc_append_ordered(&state->key, &id, false, run->stage->order);
     struct group *group = map_get(&state->by_key, state->key.data, state->key.len);
     size_t before = group != NULL ? group_bytes(group, spec) : 0;
     if (group == NULL) {

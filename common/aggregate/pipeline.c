@@ -110,6 +110,7 @@ bool stage_add(struct stage_compiler *c, struct bdoc spec)
         return err_set(c->err, 40601, "%s can only be the final stage in the pipeline",
                        c->pipeline->stages[c->pipeline->count - 1].type->name);
     struct stage stage = {.type = find_type(elem.key), .source = spec, .operand = elem.val};
+    stage.order = c->env != NULL ? c->env->order : NULL;
     if (stage.type == NULL)
         return unknown_stage(elem.key, c->err);
     if (!stage.type->compile(c, &stage, &elem.val))

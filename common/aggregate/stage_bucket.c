@@ -60,6 +60,7 @@ static bool constant_of(struct stage_compiler *c, const struct bval *val, struct
 static bool read_boundaries(struct stage_compiler *c, const struct bucket_operand *o, struct bval **out,
                             uint32_t *count)
 {
+    const struct bval_order *order = c->env != NULL ? c->env->order : NULL;
     struct biter iter;
     struct belem item;
     if (o->boundaries.type != BT_ARRAY)
@@ -74,7 +75,7 @@ static bool read_boundaries(struct stage_compiler *c, const struct bucket_operan
         if (*count > 0 && bval_class(vals[*count].type) != bval_class(vals[0].type))
             return err_set(c->err, 40193,
                            "All values in the the 'boundaries' option to $bucket must have the same type");
-        if (*count > 0 && bval_compare(&vals[*count - 1], &vals[*count]) >= 0)
+        if (*count > 0 && bval_compare_ordered(&vals[*count - 1], &vals[*count], order) >= 0)
             return err_set(c->err, 40194, "The 'boundaries' option to $bucket must be sorted in ascending order");
         (*count)++;
     }
@@ -168,7 +169,8 @@ static bool compile_bucket(struct stage_compiler *c, struct stage *stage, const 
         if (!constant_of(c, &o.otherwise, &o.otherwise))
             return false;
         bool inside = bval_class(o.otherwise.type) == bval_class(bounds[0].type) &&
-                      bval_compare(&o.otherwise, &bounds[0]) >= 0 && bval_compare(&o.otherwise, &bounds[count - 1]) < 0;
+                      bval_compare_ordered(&o.otherwise, &bounds[0], stage->order) >= 0 &&
+                      bval_compare_ordered(&o.otherwise, &bounds[count - 1], stage->order) < 0;
         if (inside)
             return err_set(c->err, 40199,
                            "The $bucket 'default' field must be less than the lowest boundary or greater than or "

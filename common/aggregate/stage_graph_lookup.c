@@ -104,7 +104,7 @@ static void add_value(struct search *s, const struct bval *val)
 {
     struct buf key = BUF_INIT;
     const struct bval *wanted = val->type == BT_EOO || val->type == BT_UNDEFINED ? &BVAL_NULL : val;
-    keyenc_append(&key, wanted, false);
+    keyenc_append_ordered(&key, wanted, false, s->run->stage->order);
     if (map_get(&s->tried, key.data, key.len) == NULL) {
         map_put(&s->tried, key.data, key.len, s);
         write_item(&s->frontier, s->waiting++, wanted);

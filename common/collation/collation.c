@@ -229,7 +229,14 @@ bool collation_open(struct bdoc spec, struct collation **out, struct err *err)
 
 bool collation_open_stored(struct bdoc spec, struct collation **out, struct err *err)
 {
-    return open_spec(spec, false, out, err);
+    struct err first;
+    if (collation_open(spec, out, &first))
+        return true;
+    if (first.code == ERR_IncompatibleCollationVersion)
+        return open_spec(spec, false, out, err);
+    if (err != NULL)
+        *err = first;
+    return false;
 }
 
 /* --- what others see ---------------------------------------------------------------------------------------------- */
