@@ -180,6 +180,7 @@ static bool compile_expr(struct filter_compiler *c, const struct belem *elem, st
     struct filter_node *node = filter_node_new(c, FILTER_EXPR);
     if (node == NULL || !expr_compile(c->arena, &elem->val, c->env, &node->expr, c->err))
         return false;
+    node->value = elem->val;
     c->filter->has_expr = true;
     filter_nodes_add(c->arena, out, node);
     return true;

@@ -62,7 +62,7 @@ struct filter_node {
     enum filter_op op;
     struct path path;     /* of leaves; parts and text lie in the arena */
     bool simple_path;     /* one component: the fast way */
-    struct bval value;    /* operand of comparisons; the pattern of a regular expression */
+    struct bval value;    /* operand of comparisons and of $expr; the pattern of a regular expression */
     enum bclass class_of; /* of value */
     const struct bval_order *order; /* of the strings in the operand; NULL: by bytes, or there are none */
     union {
