@@ -27,7 +27,7 @@ enum err_category {
 
 enum {
     ERR_MSG_MAX = 512,
-    ERR_DETAILS_MAX = 1024,
+    ERR_DETAILS_MAX = 4096,
 };
 
 struct err {

@@ -1,8 +1,11 @@
 #include "document/apply.h"
 
 #include "document/apply_internal.h"
+#include "document/capped.h"
 #include "document/planner.h"
 #include "document/scan.h"
+#include "document/views.h"
+#include "document/wakeups.h"
 #include "query/filter.h"
 
 #include <string.h>
@@ -43,7 +46,9 @@ bool document_apply_command(struct document_apply *apply, uint8_t kind, const ui
 bool apply_target_open(struct apply_target *target, struct document_apply *apply, const char *ns, struct bdoc version,
                        const uint8_t *create_uuid, struct err *err)
 {
-    *target = (struct apply_target){.apply = apply, .ownership = document_engine_ownership(apply->engine)};
+    static const struct collection_traits none = {.expire_after = -1};
+    *target = (struct apply_target){
+        .apply = apply, .ownership = document_engine_ownership(apply->engine), .traits = &none};
     const struct document_ownership *ownership = target->ownership;
     struct document_access access = {.ns = ns, .version = version, .write = true};
     if (ownership != NULL && !ownership->open(ownership->arg, apply->txn, &access, &target->view, err))
@@ -56,7 +61,14 @@ bool apply_target_open(struct apply_target *target, struct document_apply *apply
         }
         target->coll = catalog_find(apply->txn, ns, strlen(ns));
     }
+    if (target->coll != NULL)
+        target->traits = collection_traits(target->coll);
     return true;
+}
+
+bool apply_target_check_writable(const struct apply_target *target, struct err *err)
+{
+    return target->traits->kind != COLLECTION_VIEW || views_refuse_write(target->coll, err);
 }
 
 void apply_target_close(struct apply_target *target)
@@ -101,18 +113,35 @@ static bool prepare(struct apply_target *target, struct bdoc before, struct bdoc
     return true;
 }
 
+/* What the collection's kind asks of a document. */
+static bool check_kind(const struct apply_target *target, struct bdoc doc, struct err *err)
+{
+    struct bval time;
+    const char *field = target->traits->time_field;
+    return field == NULL || (bdoc_find(doc, field, &time) && time.type == BT_DATE) ||
+           err_set(err, ERR_BadValue, "'%s' must be present and contain a valid BSON UTC datetime value", field);
+}
+
 bool apply_target_insert(struct apply_target *target, struct bdoc doc, struct err *err)
 {
     struct record_write write = {0};
-    return prepare(target, (struct bdoc){0}, doc, &write, err) &&
-           record_insert(target->apply->txn, target->coll, doc, &write, NULL, err);
+    struct store_txn *txn = target->apply->txn;
+    if (!check_kind(target, doc, err) || !capped_check_document(target->traits, doc, err) ||
+        !prepare(target, (struct bdoc){0}, doc, &write, err) ||
+        !record_insert(txn, target->coll, doc, &write, NULL, err))
+        return false;
+    if (target->traits->capped) {
+        capped_trim(txn, target->coll, target->traits);
+        document_wakeups_note(document_engine_wakeups(target->apply->engine), target->coll->id);
+    }
+    return true;
 }
 
 bool apply_target_replace(struct apply_target *target, uint64_t record_id, struct bdoc before, struct bdoc after,
                           struct err *err)
 {
     struct record_write write = {0};
-    return prepare(target, before, after, &write, err) &&
+    return check_kind(target, after, err) && prepare(target, before, after, &write, err) &&
            record_replace(target->apply->txn, target->coll, record_id, after, &write, err);
 }
 

@@ -11,7 +11,9 @@ static void insert_all(struct apply_target *target, struct codec_reader *reader,
     for (uint32_t i = 0; i < header->count; i++) {
         struct err err;
         struct bdoc doc = codec_read_doc(reader);
-        if (apply_target_insert(target, doc, &err)) {
+        if (validator_apply(&target->traits->validator, header->tested, (struct bdoc){0}, doc, &err) ==
+                VALIDATOR_PASS &&
+            apply_target_insert(target, doc, &err)) {
             outcome->inserted++;
             continue;
         }
@@ -31,6 +33,15 @@ static bool check_docs(struct codec_reader reader, uint32_t count)
     return !reader.failed;
 }
 
+/* The leader tested the documents with the validator in force; if not, it does so again. */
+static bool check_tested(const struct apply_target *target, const struct insert_header *header, struct err *err)
+{
+    const struct validator *validator = &target->traits->validator;
+    return !validator_needs_leader(validator) || header->tested == VALIDATOR_BYPASSED ||
+           header->tested == validator->version ||
+           err_set(err, ERR_WriteConflict, "the collection's validator has changed");
+}
+
 bool apply_insert(struct document_apply *apply, struct codec_reader *reader, struct buf *result, struct err *err)
 {
     struct insert_header header;
@@ -41,8 +52,12 @@ bool apply_insert(struct document_apply *apply, struct codec_reader *reader, str
         return apply_damaged(err);
     if (!apply_target_open(&target, apply, header.ns, header.version, header.create_uuid, err))
         return false;
-    insert_all(&target, reader, &header, &outcome);
+    bool ok = apply_target_check_writable(&target, err) && check_tested(&target, &header, err);
+    if (ok)
+        insert_all(&target, reader, &header, &outcome);
     apply_target_close(&target);
+    if (!ok)
+        return false;
     buf_append_le32(result, outcome.inserted);
     buf_append_le32(result, outcome.error_count);
     buf_append(result, outcome.errors.data, outcome.errors.len);

@@ -4,6 +4,7 @@
 
 #include "document/apply.h"
 #include "document/codec.h"
+#include "document/traits.h"
 #include "storage/catalog.h"
 #include "storage/records.h"
 
@@ -12,7 +13,8 @@ struct apply_target {
     struct document_apply *apply;
     const struct collection *coll;
     const struct document_ownership *ownership;
-    struct document_view *view; /* NULL: everything is owned */
+    const struct collection_traits *traits; /* of coll; those of a plain collection when there is none */
+    struct document_view *view;             /* NULL: everything is owned */
     struct buf range;           /* scratch for names of ranges */
     struct buf old_range;
 };
@@ -22,6 +24,8 @@ struct apply_target {
 bool apply_target_open(struct apply_target *target, struct document_apply *apply, const char *ns, struct bdoc version,
                        const uint8_t *create_uuid, struct err *err) ERR_WARN_UNUSED;
 void apply_target_close(struct apply_target *target);
+/* For commands that write documents or indexes: a view has none. ERR_CommandNotSupportedOnView. */
+bool apply_target_check_writable(const struct apply_target *target, struct err *err) ERR_WARN_UNUSED;
 
 /* The writes with ownership checks and range counters. On an error nothing was changed. */
 bool apply_target_insert(struct apply_target *target, struct bdoc doc, struct err *err) ERR_WARN_UNUSED;

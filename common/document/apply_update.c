@@ -89,6 +89,22 @@ static bool erase(struct run *run, uint64_t record_id, struct bdoc doc, struct e
     return true;
 }
 
+/* False: *err says why it must not be stored, or, with status REDO, the leader has to test it. */
+static bool is_valid(struct run *run, struct bdoc before, struct bdoc after, struct err *err)
+{
+    const struct validator *validator = &run->target->traits->validator;
+    switch (validator_apply(validator, run->batch->tested, before, after, err)) {
+    case VALIDATOR_PASS:
+        return true;
+    case VALIDATOR_REDO:
+        run->result->status = STATEMENT_REDO;
+        return false;
+    case VALIDATOR_REFUSE:
+        break;
+    }
+    return false;
+}
+
 static bool change(struct run *run, const struct statement_candidate *candidate, uint64_t record_id, struct bdoc doc,
                    const struct filter_match *match, struct err *err)
 {
@@ -104,6 +120,8 @@ static bool change(struct run *run, const struct statement_candidate *candidate,
     if (run->statement->flags & STATEMENT_WANT_BEFORE)
         before = keep(run, doc);
     struct bdoc after = {.data = run->after.data, .len = (uint32_t)run->after.len};
+    if (updated.modified && !is_valid(run, doc, after, err))
+        return run->result->status == STATEMENT_REDO;
     if (updated.modified && !apply_target_replace(run->target, record_id, doc, after, err))
         return false;
     run->result->n++;
@@ -142,6 +160,8 @@ static bool upsert(struct run *run, struct err *err)
     else if (!update_build_upsert(run->update, run->filter, &statement->upsert_id, &run->after, err))
         return false;
     struct bdoc doc = {.data = run->after.data, .len = (uint32_t)run->after.len};
+    if (!is_valid(run, (struct bdoc){0}, doc, err))
+        return run->result->status == STATEMENT_REDO;
     if (!apply_target_insert(run->target, doc, err))
         return false;
     run->result->n = 1;
@@ -257,6 +277,10 @@ bool apply_update(struct document_apply *apply, struct codec_reader *reader, str
     const uint8_t *create_uuid = any_upsert(statements, batch.count) ? batch.create_uuid : NULL;
     if (!apply_target_open(&target, apply, batch.ns, batch.version, create_uuid, err))
         return false;
+    if (!apply_target_check_writable(&target, err)) {
+        apply_target_close(&target);
+        return false;
+    }
     size_t count_at = result->len;
     uint32_t done = 0;
     buf_append_le32(result, 0);

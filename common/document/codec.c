@@ -79,3 +79,23 @@ void codec_write_doc(struct buf *out, struct bdoc doc)
     else
         buf_append(out, doc.data, doc.len);
 }
+
+enum {
+    BATCH_ORDERED = 1 << 0,
+    BATCH_TESTED = 1 << 1, /* a version follows */
+};
+
+void codec_read_batch_flags(struct codec_reader *reader, bool *ordered, uint64_t *tested)
+{
+    uint8_t flags = codec_read_u8(reader);
+    *ordered = (flags & BATCH_ORDERED) != 0;
+    *tested = flags & BATCH_TESTED ? codec_read_u64(reader) : 0;
+    reader->failed |= (flags & ~(BATCH_ORDERED | BATCH_TESTED)) != 0;
+}
+
+void codec_write_batch_flags(struct buf *out, bool ordered, uint64_t tested)
+{
+    buf_append_u8(out, (uint8_t)((ordered ? BATCH_ORDERED : 0) | (tested != 0 ? BATCH_TESTED : 0)));
+    if (tested != 0)
+        buf_append_le64(out, tested);
+}

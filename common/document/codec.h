@@ -28,6 +28,11 @@ const char *codec_read_str(struct codec_reader *reader);
  * validated it. */
 struct bdoc codec_read_doc(struct codec_reader *reader);
 
+/* Whether a batch is ordered, and the version of the validator that its documents were tested with (0: none): one byte,
+ * and eight more for a version. */
+void codec_read_batch_flags(struct codec_reader *reader, bool *ordered, uint64_t *tested);
+void codec_write_batch_flags(struct buf *out, bool ordered, uint64_t tested);
+
 void codec_write_str(struct buf *out, const char *text);
 /* An absent document (data == NULL) takes four zero bytes. */
 void codec_write_doc(struct buf *out, struct bdoc doc);

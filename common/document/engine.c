@@ -5,6 +5,8 @@
 #include "document/claims.h"
 #include "document/cursors.h"
 #include "document/index_builder.h"
+#include "document/ttl.h"
+#include "document/wakeups.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -16,6 +18,9 @@ struct document_engine {
     struct document_cursors *cursors;
     struct document_claims *claims;
     struct index_builder *builder;
+    struct document_wakeups *wakeups;
+    struct document_ttl *ttl;
+    struct temp_space *temp;
     char *host;
     pthread_mutex_t name_mutex; /* protects member_name */
     char member_name[DOCUMENT_MEMBER_NAME_MAX];
@@ -33,12 +38,15 @@ struct document_engine *document_engine_new(const struct document_engine_options
     engine->store = options->store;
     engine->log = options->log;
     engine->ownership = options->ownership;
+    engine->temp = options->temp;
     engine->host = mem_copy_str(options->host);
     pthread_mutex_init(&engine->name_mutex, NULL);
     document_engine_set_member_name(engine, options->member_name);
     engine->cursors = document_cursors_new();
     engine->claims = document_claims_new();
     engine->builder = index_builder_new(engine);
+    engine->wakeups = document_wakeups_new();
+    engine->ttl = document_ttl_new(engine);
     return engine;
 }
 
@@ -46,9 +54,11 @@ void document_engine_free(struct document_engine *engine)
 {
     if (engine == NULL)
         return;
+    document_ttl_free(engine->ttl);
     index_builder_free(engine->builder);
     document_cursors_free(engine->cursors);
     document_claims_free(engine->claims);
+    document_wakeups_free(engine->wakeups);
     pthread_mutex_destroy(&engine->name_mutex);
     mem_free(engine->host);
     mem_free(engine);
@@ -89,6 +99,21 @@ struct index_builder *document_engine_builder(const struct document_engine *engi
     return engine->builder;
 }
 
+struct document_wakeups *document_engine_wakeups(const struct document_engine *engine)
+{
+    return engine->wakeups;
+}
+
+struct document_ttl *document_engine_ttl(const struct document_engine *engine)
+{
+    return engine->ttl;
+}
+
+struct temp_space *document_engine_temp(const struct document_engine *engine)
+{
+    return engine->temp;
+}
+
 const char *document_engine_host(const struct document_engine *engine)
 {
     return engine->host;
@@ -114,4 +139,9 @@ void document_engine_tick(struct document_engine *engine)
 {
     document_cursors_expire(engine->cursors);
     index_builder_tick(engine->builder);
+}
+
+void document_engine_committed(struct document_engine *engine)
+{
+    document_wakeups_fire(engine->wakeups);
 }

@@ -11,9 +11,12 @@
 #include <stdint.h>
 
 struct store;
+struct temp_space;
 struct document_engine;
 struct document_claims;
 struct document_cursors;
+struct document_ttl;
+struct document_wakeups;
 struct index_builder;
 
 enum {
@@ -36,6 +39,7 @@ struct document_engine_options {
     const struct document_ownership *ownership; /* borrowed; NULL: everything is owned */
     const char *member_name;                    /* copied: shard or set name, as $collStats shows it; "" is allowed */
     const char *host;                           /* copied: "host:port" of this member */
+    struct temp_space *temp;                    /* borrowed; of large sorts and groups; NULL: they end with 292 */
 };
 
 /* A daemon that has the document commands in its table begins the struct behind ctx->daemon with this. */
@@ -56,6 +60,11 @@ const struct document_ownership *document_engine_ownership(const struct document
 struct document_cursors *document_engine_cursors(const struct document_engine *engine);
 struct document_claims *document_engine_claims(const struct document_engine *engine);
 struct index_builder *document_engine_builder(const struct document_engine *engine);
+struct document_wakeups *document_engine_wakeups(const struct document_engine *engine);
+/* Made with the engine; the daemon starts and stops its thread. */
+struct document_ttl *document_engine_ttl(const struct document_engine *engine);
+/* NULL: nothing may go to the disk. */
+struct temp_space *document_engine_temp(const struct document_engine *engine);
 /* Copies the name. Any thread. */
 void document_engine_member_name(struct document_engine *engine, char out[DOCUMENT_MEMBER_NAME_MAX]);
 const char *document_engine_host(const struct document_engine *engine);
@@ -66,5 +75,7 @@ void document_engine_set_ownership(struct document_engine *engine, const struct 
 /* Closes idle cursors and continues index builds and drops that a predecessor left; the daemon calls it about once a
  * second, on a worker. */
 void document_engine_tick(struct document_engine *engine);
+/* Apply thread: a write transaction was committed, its changes can be read. */
+void document_engine_committed(struct document_engine *engine);
 
 #endif

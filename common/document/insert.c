@@ -24,7 +24,7 @@ void insert_header_encode(struct buf *out, const struct insert_header *header)
     codec_write_str(out, header->ns);
     buf_append(out, header->create_uuid, UUID_LEN);
     codec_write_doc(out, header->version);
-    buf_append_u8(out, header->ordered);
+    codec_write_batch_flags(out, header->ordered, header->tested);
     buf_append_le32(out, header->first_index);
     buf_append_le32(out, header->count);
 }
@@ -34,7 +34,7 @@ void insert_header_decode(struct codec_reader *reader, struct insert_header *out
     out->ns = codec_read_str(reader);
     out->create_uuid = codec_read_bytes(reader, UUID_LEN);
     out->version = codec_read_doc(reader);
-    out->ordered = codec_read_u8(reader) != 0;
+    codec_read_batch_flags(reader, &out->ordered, &out->tested);
     out->first_index = codec_read_u32(reader);
     out->count = codec_read_u32(reader);
 }

@@ -9,6 +9,7 @@ struct insert_header {
     const uint8_t *create_uuid; /* 16 bytes: of the collection, should it have to be made */
     struct bdoc version;        /* $sherdVersion; data NULL: none */
     bool ordered;               /* stop at the first error */
+    uint64_t tested;            /* version of the validator that the leader tested the documents with: validator.h */
     uint32_t first_index;       /* of the first document in the client's batch */
     uint32_t count;             /* documents that follow, end to end */
 };

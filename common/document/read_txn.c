@@ -1,11 +1,12 @@
 #include "document/read_txn.h"
 
 #include "command/fields.h"
+#include "document/views.h"
 
 #include <string.h>
 
-bool read_txn_open(struct read_txn *read, struct document_engine *engine, const char *ns, struct bdoc version,
-                   struct err *err)
+bool read_txn_open_any(struct read_txn *read, struct document_engine *engine, const char *ns, struct bdoc version,
+                       struct err *err)
 {
     *read = (struct read_txn){.engine = engine};
     if (!store_read_begin(document_engine_store(engine), &read->txn, err))
@@ -21,6 +22,18 @@ bool read_txn_open(struct read_txn *read, struct document_engine *engine, const 
     }
     read->coll = catalog_find(read->txn, ns, strlen(ns));
     return true;
+}
+
+bool read_txn_open(struct read_txn *read, struct document_engine *engine, const char *ns, struct bdoc version,
+                   struct err *err)
+{
+    if (!read_txn_open_any(read, engine, ns, version, err))
+        return false;
+    if (read->coll == NULL || !read->coll->is_view)
+        return true;
+    (void)views_refuse_read(read->txn, read->coll, err);
+    read_txn_close(read);
+    return false;
 }
 
 void read_txn_close(struct read_txn *read)

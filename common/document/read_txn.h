@@ -20,6 +20,10 @@ struct read_txn {
  * served here. The caller ends with read_txn_close. */
 bool read_txn_open(struct read_txn *read, struct document_engine *engine, const char *ns, struct bdoc version,
                    struct err *err) ERR_WARN_UNUSED;
+/* The same for commands that describe collections or write: `coll` may be a view. The one above refuses a view: readers
+ * get 169 with what it stands for. */
+bool read_txn_open_any(struct read_txn *read, struct document_engine *engine, const char *ns, struct bdoc version,
+                       struct err *err) ERR_WARN_UNUSED;
 /* Accepts a zeroed struct. */
 void read_txn_close(struct read_txn *read);
 /* The view to filter with: NULL when no document has to be tested. */
