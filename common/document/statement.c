@@ -14,7 +14,7 @@ void statement_batch_encode(struct buf *out, const struct statement_batch *batch
     codec_write_doc(out, batch->version);
     codec_write_doc(out, batch->let);
     buf_append_le64(out, (uint64_t)batch->now_ms);
-    buf_append_u8(out, batch->ordered);
+    codec_write_batch_flags(out, batch->ordered, batch->tested);
     buf_append_le32(out, batch->count);
 }
 
@@ -25,7 +25,7 @@ void statement_batch_decode(struct codec_reader *reader, struct statement_batch 
     out->version = codec_read_doc(reader);
     out->let = codec_read_doc(reader);
     out->now_ms = (int64_t)codec_read_u64(reader);
-    out->ordered = codec_read_u8(reader) != 0;
+    codec_read_batch_flags(reader, &out->ordered, &out->tested);
     out->count = codec_read_u32(reader);
 }
 

@@ -46,7 +46,8 @@ struct statement_batch {
     struct bdoc version;        /* $sherdVersion; data NULL: none */
     struct bdoc let;
     int64_t now_ms;
-    bool ordered; /* stop at the first statement that isn't done */
+    bool ordered;    /* stop at the first statement that isn't done */
+    uint64_t tested; /* version of the validator that the leader tested new documents with: document/validator.h */
     uint32_t count;
 };
 

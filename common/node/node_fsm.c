@@ -65,6 +65,7 @@ static void commit(void *arg, uint64_t last_index)
     struct node *node = arg;
     store_write_commit(node->apply.txn, last_index);
     node->apply.txn = NULL;
+    document_engine_committed(node->host.engine);
 }
 
 static uint64_t applied_index(void *arg)
