@@ -24,7 +24,10 @@ bool write_fields_read_update(struct bdoc statement, struct write_fields *out, s
     };
     static const struct field_specs specs = {list, COUNT(list), false};
     *out = (struct write_fields){.multi = false};
-    return fields_read(statement, "update.updates", &specs, out, err);
+    if (!fields_read(statement, "update.updates", &specs, out, err))
+        return false;
+    return out->sort.data == NULL || !out->multi ||
+           err_set(err, ERR_FailedToParse, "Cannot specify sort with multi=true");
 }
 
 bool write_fields_read_delete(struct bdoc statement, struct write_fields *out, struct err *err)

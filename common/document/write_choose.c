@@ -25,7 +25,7 @@ static bool search_open(struct search *search, struct write_op *op, struct err *
     if (search->read.coll == NULL)
         return true;
     struct plan_request request = {
-        .filter = current->filter, .sort = current->sort, .hint = current->hint, .limited = true};
+        .filter = current->filter, .sort = current->sort, .hint = current->fields.hint, .limited = true};
     bool walks_records = current->resume_after != 0;
     if (walks_records)
         search->plan = plan_records(&current->chunk, current->filter);
@@ -129,7 +129,8 @@ static bool best_of(struct search *search, uint64_t *record_id, bool *found, str
         *record_id = search->scan.record_id;
         return ok;
     }
-    struct sorter *sorter = sorter_new(&(struct sorter_options){.limit = 1, .memory_limit_bytes = SORT_MEMORY_LIMIT_BYTES});
+    struct sorter *sorter =
+        sorter_new(&(struct sorter_options){.limit = 1, .memory_limit_bytes = SORT_MEMORY_LIMIT_BYTES});
     struct buf key = BUF_INIT;
     bool ok = true;
     bool more = true;

@@ -4,6 +4,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/random.h"
+#include "document/write_target.h"
 #include "storage/store.h"
 
 #include <stdalign.h>
@@ -26,24 +27,6 @@ static void current_end(struct write_op *op)
     op->has_current = false;
 }
 
-/* The document as the client wants to see it. One that can't be projected is given whole: the write has happened. */
-static void append_value(struct write_op *op, struct bdoc doc)
-{
-    struct buf projected = BUF_INIT;
-    struct filter_match match = {.array_index = -1};
-    bool matched;
-    struct err ignored;
-    if (op->modify_projection != NULL) {
-        bool ok = filter_eval(op->modify_filter, doc, &match, &matched, &ignored) &&
-                  projection_apply(op->modify_projection, doc, &match, &projected, &ignored);
-        if (ok)
-            doc = (struct bdoc){.data = projected.data, .len = (uint32_t)projected.len};
-    }
-    struct bval value = bval_from_doc(doc);
-    bval_append(&op->ctx->reply, "value", -1, &value);
-    buf_deinit(&projected);
-}
-
 static void append_modified(struct write_op *op)
 {
     const struct statement_result *modified = &op->modified;
@@ -57,10 +40,8 @@ static void append_modified(struct write_op *op)
     if (modified->upserted.data != NULL && bdoc_find(modified->upserted, "_id", &id))
         bval_append(&last, "upserted", -1, &id);
     bson_append_document_end(reply, &last);
-    if (modified->value.data != NULL)
-        append_value(op, modified->value);
-    else
-        BSON_APPEND_NULL(reply, "value");
+    struct bval value = modified->value.data != NULL ? bval_from_doc(modified->value) : BVAL_NULL;
+    bval_append(reply, "value", -1, &value);
 }
 
 static void finish(struct write_op *op, const struct err *err)
@@ -119,6 +100,22 @@ static struct bdoc keep(struct write_op *op, struct bdoc doc)
     return (struct bdoc){.data = arena_copy(&op->ctx->arena, doc.data, doc.len), .len = doc.len};
 }
 
+/* The document as the client wants to see it. One that can't be projected is given whole: the write has happened. */
+static struct bdoc project(struct write_op *op, struct bdoc doc)
+{
+    struct buf projected = BUF_INIT;
+    struct filter_match match = {.array_index = -1};
+    bool matched;
+    struct err ignored;
+    if (op->modify_projection == NULL || doc.data == NULL)
+        return keep(op, doc);
+    bool ok = filter_eval(op->current.filter, doc, &match, &matched, &ignored) &&
+              projection_apply(op->modify_projection, doc, &match, &projected, &ignored);
+    struct bdoc kept = keep(op, ok ? (struct bdoc){.data = projected.data, .len = (uint32_t)projected.len} : doc);
+    buf_deinit(&projected);
+    return kept;
+}
+
 static void count_done(struct write_op *op, const struct statement_result *one)
 {
     struct bval id;
@@ -132,7 +129,7 @@ static void count_done(struct write_op *op, const struct statement_result *one)
     if (op->is_modify) {
         op->modified = *one;
         op->modified.upserted = keep(op, one->upserted);
-        op->modified.value = keep(op, one->value);
+        op->modified.value = project(op, one->value);
     }
 }
 
@@ -328,13 +325,23 @@ static bool claim_upsert(struct write_op *op)
     return true;
 }
 
+/* The document that an upsert inserts, as the client has supplied it. */
+static bool supplied_upsert(const struct write_current *current, struct buf *image, struct err *err)
+{
+    struct bval supplied = BVAL_MISSING;
+    bdoc_find(current->fields.constants, "new", &supplied);
+    return update_prepare_insert(bval_doc(&supplied), &current->statement.upsert_id, image, err);
+}
+
 static bool build_upsert_image(struct write_op *op, struct err *err)
 {
     struct write_current *current = &op->current;
     if (!current->image)
         return true;
     struct buf image = BUF_INIT;
-    bool ok = update_build_upsert(current->update, current->filter, &current->statement.upsert_id, &image, err);
+    bool ok = current->fields.upsert_supplied
+                  ? supplied_upsert(current, &image, err)
+                  : update_build_upsert(current->update, current->filter, &current->statement.upsert_id, &image, err);
     if (ok)
         current->statement.upsert_image =
             (struct bdoc){.data = arena_copy(&current->arena, image.data, image.len), .len = (uint32_t)image.len};
@@ -396,20 +403,19 @@ static bool step_current(struct write_op *op, struct err *err)
     return true;
 }
 
-static bool parse_next(struct write_op *op, struct statement *statement, struct bval *hint, struct err *err)
+static bool parse_next(struct write_op *op, struct statement *statement, struct write_fields *fields, struct err *err)
 {
-    *hint = BVAL_MISSING;
-    bool ok = op->is_delete ? write_parse_delete(op->held, statement, hint, err)
-                            : write_parse_update(op->held, statement, hint, err);
+    bool ok = op->is_delete ? write_parse_delete(op->held, statement, fields, err)
+                            : write_parse_update(op->held, statement, fields, err);
     statement->index = op->next;
     bson_oid_init(&statement->upsert_id, NULL);
     return ok;
 }
 
-static bool make_current(struct write_op *op, const struct statement *statement, const struct bval *hint,
+static bool make_current(struct write_op *op, const struct statement *statement, const struct write_fields *fields,
                          struct err *err)
 {
-    op->current = (struct write_current){.statement = *statement, .hint = *hint};
+    op->current = (struct write_current){.statement = *statement, .fields = *fields};
     arena_init(&op->current.arena);
     arena_init(&op->current.chunk);
     op->has_current = true;
@@ -425,9 +431,9 @@ static uint32_t gather_by_id(struct write_op *op, struct buf *command, bool *ref
     *refused = false;
     while (op->held.data != NULL || batch_next(&op->iter, &op->held)) {
         struct statement statement;
-        struct bval hint;
-        *refused = !parse_next(op, &statement, &hint, err);
-        if (*refused || !write_is_plain_by_id(&statement, &hint))
+        struct write_fields fields;
+        *refused = !parse_next(op, &statement, &fields, err);
+        if (*refused || !write_is_plain_by_id(op, &statement, &fields))
             break;
         if (count == 0) {
             op->entry_first = op->next;
@@ -449,7 +455,7 @@ static uint32_t gather_by_id(struct write_op *op, struct buf *command, bool *ref
 static bool answer_missing_id(struct write_op *op, bool *answered, struct err *err)
 {
     struct statement statement;
-    struct bval hint;
+    struct write_fields fields;
     bool exists;
     *answered = false;
     if (op->batch.count != 1 || op->next != 0)
@@ -457,7 +463,7 @@ static bool answer_missing_id(struct write_op *op, bool *answered, struct err *e
     if (op->held.data == NULL && !batch_next(&op->iter, &op->held))
         return true;
     struct err ignored;
-    if (!parse_next(op, &statement, &hint, &ignored) || !write_is_plain_by_id(&statement, &hint) ||
+    if (!parse_next(op, &statement, &fields, &ignored) || !write_is_plain_by_id(op, &statement, &fields) ||
         (statement.flags & STATEMENT_UPSERT))
         return true;
     if (!write_by_id_exists(op, &statement, &exists, err))
@@ -498,12 +504,12 @@ static bool step_next(struct write_op *op, struct err *err)
     if (op->held.data == NULL)
         return false;
     struct statement statement;
-    struct bval hint;
-    if (!parse_next(op, &statement, &hint, err))
+    struct write_fields fields;
+    if (!parse_next(op, &statement, &fields, err))
         return false;
     op->held = (struct bdoc){0};
     op->next++;
-    return make_current(op, &statement, &hint, err) && step_current(op, err);
+    return make_current(op, &statement, &fields, err) && step_current(op, err);
 }
 
 /* An error of the statement at hand: noted, and the statement is over. False when the operation has ended. */
@@ -518,24 +524,30 @@ static bool fail_statement(struct write_op *op, const struct err *err)
     return add_error(op, index, err);
 }
 
+/* False: the operation is over, or goes on elsewhere. */
+static bool step_once(struct write_op *op)
+{
+    struct err err;
+    if (op->stopped) {
+        finish(op, NULL);
+        return false;
+    }
+    if (op->has_current ? step_current(op, &err) : step_next(op, &err))
+        return false;
+    if (err.code == ERR_OK) {
+        finish(op, NULL);
+        return false;
+    }
+    return fail_statement(op, &err);
+}
+
 static void step(void *arg)
 {
     struct write_op *op = arg;
-    struct err err;
-    for (;;) {
-        if (op->stopped) {
-            finish(op, NULL);
-            return;
-        }
-        if (op->has_current ? step_current(op, &err) : step_next(op, &err))
-            return;
-        if (err.code == ERR_OK) {
-            finish(op, NULL);
-            return;
-        }
-        if (!fail_statement(op, &err))
-            return;
-    }
+    struct interrupt *before = command_ctx_enter(op->ctx);
+    while (step_once(op))
+        continue;
+    command_ctx_leave(before);
 }
 
 struct write_op *write_op_new(struct command_ctx *ctx)
@@ -549,7 +561,6 @@ struct write_op *write_op_new(struct command_ctx *ctx)
 
 void write_op_free(struct write_op *op)
 {
-    filter_release(op->modify_filter);
     mem_free(op);
 }
 
@@ -561,14 +572,38 @@ static void init(struct write_op *op)
     write_result_init(&op->result, !op->is_delete);
 }
 
+static bool look_at_target(struct write_op *op, struct err *err)
+{
+    return write_target_look(op->engine, &op->ns, op->expected_uuid, &op->ctx->arena, &op->default_order, err);
+}
+
 void write_op_start(struct write_op *op)
 {
+    struct err err;
     init(op);
+    if (!look_at_target(op, &err)) {
+        finish(op, &err);
+        return;
+    }
     batch_iter_init(&op->iter, &op->batch);
     step(op);
 }
 
-void write_op_start_one(struct write_op *op, const struct statement *statement, const struct bval *hint)
+/* The projection is known to be right before anything is written. */
+static bool compile_projection(struct write_op *op, struct err *err)
+{
+    if (op->modify_fields.data == NULL || bdoc_is_empty(op->modify_fields))
+        return true;
+    struct write_current *current = &op->current;
+    struct projection_options options = {.kind = PROJECTION_FIND, .filter = current->filter, .env = &current->env};
+    if (!projection_compile(&op->ctx->arena, op->modify_fields, &options, &op->modify_projection, err))
+        return false;
+    bool wants_new = (current->statement.flags & STATEMENT_WANT_AFTER) != 0;
+    return !wants_new || !projection_needs_match(op->modify_projection) ||
+           err_set(err, ERR_BadValue, "cannot use a positional projection and return the new document");
+}
+
+void write_op_start_one(struct write_op *op, const struct statement *statement, const struct write_fields *fields)
 {
     struct err err;
     init(op);
@@ -578,7 +613,7 @@ void write_op_start_one(struct write_op *op, const struct statement *statement, 
     bson_oid_init(&id, NULL);
     struct statement with_id = *statement;
     with_id.upsert_id = id;
-    if (make_current(op, &with_id, hint, &err))
+    if (look_at_target(op, &err) && make_current(op, &with_id, fields, &err) && compile_projection(op, &err))
         step(op);
     else
         finish(op, &err);

@@ -15,6 +15,7 @@
 #include "command/namespace.h"
 #include "command/reply.h"
 #include "command/table.h"
+#include "command/write_fields.h"
 #include "document/claims.h"
 #include "document/engine.h"
 #include "document/read_txn.h"
@@ -38,7 +39,9 @@ struct write_current {
     struct arena arena; /* of everything compiled for it */
     struct arena chunk; /* of the candidates at hand: emptied for each chunk of a multi-write */
     struct statement statement;
-    struct bval hint;
+    struct write_fields fields;
+    struct expr_env env;        /* of filter and sort */
+    struct expr_env update_env; /* of the update: with its constants */
     struct filter *filter;
     struct update *update; /* NULL for a delete */
     struct sort_spec *sort;
@@ -59,13 +62,16 @@ struct write_op {
     struct ns ns;
     struct bdoc version;
     struct bdoc let;
+    struct bdoc statements; /* as the body holds them; only read through `batch` */
     struct expr_env env;
+    const struct bval_order *default_order; /* the collection's collation; NULL: strings by bytes */
+    const uint8_t *expected_uuid;           /* collectionUUID; NULL: not given */
+    bool bypass_validation;
     uint8_t uuid[UUID_BYTES]; /* of the collection, should it have to be made */
     bool is_delete;
-    bool is_modify;            /* findAndModify: one statement, its error is the command's */
-    struct bdoc modify_fields; /* findAndModify: the projection, and compiled; NULL: whole documents */
-    struct projection *modify_projection;
-    struct filter *modify_filter;
+    bool is_modify;                       /* findAndModify: one statement, its error is the command's */
+    struct bdoc modify_fields;            /* findAndModify: the projection */
+    struct projection *modify_projection; /* compiled; NULL: whole documents */
 
     struct batch batch;
     struct batch_iter iter;
@@ -90,16 +96,21 @@ void write_op_free(struct write_op *op);
 /* Runs on from where the operation is; ends in command_finish sooner or later. */
 void write_op_start(struct write_op *op);
 /* findAndModify: the one statement, parsed by the caller. */
-void write_op_start_one(struct write_op *op, const struct statement *statement, const struct bval *hint);
+void write_op_start_one(struct write_op *op, const struct statement *statement, const struct write_fields *fields);
 
 /* ---- write_parse.c ---- */
 
 /* A statement {q, u, ...} or {q, limit, ...}; documents are borrowed. */
-bool write_parse_update(struct bdoc doc, struct statement *out, struct bval *hint, struct err *err) ERR_WARN_UNUSED;
-bool write_parse_delete(struct bdoc doc, struct statement *out, struct bval *hint, struct err *err) ERR_WARN_UNUSED;
+bool write_parse_update(struct bdoc doc, struct statement *out, struct write_fields *fields,
+                        struct err *err) ERR_WARN_UNUSED;
+bool write_parse_delete(struct bdoc doc, struct statement *out, struct write_fields *fields,
+                        struct err *err) ERR_WARN_UNUSED;
+/* What the log needs of the fields; the same documents, borrowed. */
+void write_statement_from_fields(const struct write_fields *fields, struct statement *out);
 /* True when the filter plainly fixes _id and nothing in the statement needs the leader's judgement: it can be logged
  * without being compiled. */
-bool write_is_plain_by_id(const struct statement *statement, const struct bval *hint);
+bool write_is_plain_by_id(const struct write_op *op, const struct statement *statement,
+                          const struct write_fields *fields);
 /* Compiles op->current; decides about BY_ID and IMAGE. */
 bool write_current_compile(struct write_op *op, struct err *err) ERR_WARN_UNUSED;
 void write_current_deinit(struct write_current *current);

@@ -1,65 +1,38 @@
 #include "base/mem.h"
-#include "command/fields.h"
+#include "document/request_order.h"
 #include "document/write_op.h"
 
 #include <string.h>
 
-static bool parse_common(struct bdoc doc, struct statement *out, struct bval *hint, struct err *err)
-{
-    bdoc_find(doc, "hint", hint);
-    if (hint->type == BT_DOCUMENT && bdoc_is_empty(bval_doc(hint)))
-        *hint = BVAL_MISSING;
-    return field_require(doc, "q", err) && field_get_doc(doc, "q", &out->filter, err) &&
-           request_check_collation(doc, err);
-}
-
-static bool parse_u(struct bdoc doc, const char *name, struct statement *out, struct err *err)
-{
-    if (!bdoc_find(doc, name, &out->update))
-        return err_set(err, COMMAND_ERR_FIELD_MISSING, "BSON field 'update.updates.%s' is missing but a required field",
-                       name);
-    return out->update.type == BT_DOCUMENT || out->update.type == BT_ARRAY ||
-           err_set(err, ERR_FailedToParse, "Update argument must be either an object or an array");
-}
+enum { ERR_CONSTANTS_WITHOUT_PIPELINE = 51198 };
 
 static void set_flag(struct statement *statement, unsigned flag, bool on)
 {
     statement->flags |= on ? flag : 0;
 }
 
-bool write_parse_update(struct bdoc doc, struct statement *out, struct bval *hint, struct err *err)
+void write_statement_from_fields(const struct write_fields *fields, struct statement *out)
 {
-    static const char *const known[] = {"q", "u",    "multi",          "upsert", "arrayFilters", "collation", "hint",
-                                        "c", "sort", "upsertSupplied", NULL};
-    bool multi = false;
-    bool upsert = false;
-    *out = (struct statement){.flags = 0};
-    if (!fields_check_known(doc, "update.updates", known, err) || !parse_common(doc, out, hint, err) ||
-        !parse_u(doc, "u", out, err) || !field_get_bool(doc, "multi", &multi, err) ||
-        !field_get_bool(doc, "upsert", &upsert, err) ||
-        !field_get_array(doc, "arrayFilters", &out->array_filters, err) || !field_get_doc(doc, "sort", &out->sort, err))
+    *out = (struct statement){
+        .filter = fields->q, .update = fields->u, .array_filters = fields->array_filters, .sort = fields->sort};
+    set_flag(out, STATEMENT_MULTI, fields->multi);
+    set_flag(out, STATEMENT_UPSERT, fields->upsert);
+    set_flag(out, STATEMENT_DELETE, fields->u.type == BT_EOO);
+}
+
+bool write_parse_update(struct bdoc doc, struct statement *out, struct write_fields *fields, struct err *err)
+{
+    if (!write_fields_read_update(doc, fields, err))
         return false;
-    if (bdoc_has(doc, "c"))
-        return err_set(err, ERR_NotImplemented, "update doesn't support variables for pipelines ('c')");
-    if (out->sort.data != NULL && multi)
-        return err_set(err, ERR_FailedToParse, "Cannot specify sort with multi=true");
-    set_flag(out, STATEMENT_MULTI, multi);
-    set_flag(out, STATEMENT_UPSERT, upsert);
+    write_statement_from_fields(fields, out);
     return true;
 }
 
-bool write_parse_delete(struct bdoc doc, struct statement *out, struct bval *hint, struct err *err)
+bool write_parse_delete(struct bdoc doc, struct statement *out, struct write_fields *fields, struct err *err)
 {
-    static const char *const known[] = {"q", "limit", "collation", "hint", NULL};
-    int64_t limit = 0;
-    *out = (struct statement){.flags = STATEMENT_DELETE};
-    if (!fields_check_known(doc, "delete.deletes", known, err) || !parse_common(doc, out, hint, err) ||
-        !field_require(doc, "limit", err) || !field_get_i64(doc, "limit", &limit, err))
+    if (!write_fields_read_delete(doc, fields, err))
         return false;
-    if (limit != 0 && limit != 1)
-        return err_set(err, ERR_FailedToParse, "The limit field in delete objects must be 0 or 1. Got %lld",
-                       (long long)limit);
-    set_flag(out, STATEMENT_MULTI, limit == 0);
+    write_statement_from_fields(fields, out);
     return true;
 }
 
@@ -105,38 +78,99 @@ static bool update_is_plain(const struct bval *update)
     return true;
 }
 
-bool write_is_plain_by_id(const struct statement *statement, const struct bval *hint)
+bool write_is_plain_by_id(const struct write_op *op, const struct statement *statement,
+                          const struct write_fields *fields)
 {
-    return hint->type == BT_EOO && statement->sort.data == NULL && statement->array_filters.data == NULL &&
-           filter_is_plain(statement->filter) && update_is_plain(&statement->update);
+    return op->default_order == NULL && fields->collation.data == NULL && fields->constants.data == NULL &&
+           !fields->upsert_supplied && fields->hint.type == BT_EOO && statement->sort.data == NULL &&
+           statement->array_filters.data == NULL && filter_is_plain(statement->filter) &&
+           update_is_plain(&statement->update);
+}
+
+/* The statement's collation, or the collection's. */
+static bool open_order(const struct write_op *op, struct write_current *current, struct err *err)
+{
+    struct bdoc spec = current->fields.collation;
+    current->env.order = op->default_order;
+    return spec.data == NULL || bdoc_is_empty(spec) ||
+           request_order_of(spec, NULL, &current->arena, &current->env.order, err);
+}
+
+/* `let` and over it the statement's constants, which are values and no expressions. */
+static struct bdoc join_variables(struct arena *arena, struct bdoc let, struct bdoc constants)
+{
+    bson_t all = BSON_INITIALIZER;
+    struct biter iter;
+    struct belem elem;
+    bson_t literal;
+    if (let.data != NULL)
+        for (biter_init(&iter, let); biter_next(&iter, &elem);)
+            if (!bdoc_has(constants, elem.key))
+                bval_append(&all, elem.key, (int)elem.key_len, &elem.val);
+    for (biter_init(&iter, constants); biter_next(&iter, &elem);) {
+        bson_append_document_begin(&all, elem.key, (int)elem.key_len, &literal);
+        bval_append(&literal, "$literal", -1, &elem.val);
+        bson_append_document_end(&all, &literal);
+    }
+    struct bdoc joined = {.data = arena_copy(arena, bson_get_data(&all), all.len), .len = all.len};
+    bson_destroy(&all);
+    return joined;
+}
+
+static bool check_constants(const struct write_fields *fields, struct err *err)
+{
+    struct bval supplied;
+    if (fields->constants.data != NULL && fields->u.type != BT_ARRAY)
+        return err_set(err, ERR_CONSTANTS_WITHOUT_PIPELINE,
+                       "Constant values may only be specified for pipeline updates");
+    if (!fields->upsert_supplied)
+        return true;
+    if (!fields->upsert || fields->constants.data == NULL || !bdoc_find(fields->constants, "new", &supplied) ||
+        supplied.type != BT_DOCUMENT)
+        return err_set(err, ERR_FailedToParse,
+                       "upsertSupplied needs upsert: true and the document to insert as the constant 'new'");
+    return true;
+}
+
+static bool compile_update(struct write_current *current, struct err *err)
+{
+    const struct statement *statement = &current->statement;
+    struct update_options options = {
+        .env = &current->update_env,
+        .array_filters = statement->array_filters,
+        .multi = (statement->flags & STATEMENT_MULTI) != 0,
+        .upsert = (statement->flags & STATEMENT_UPSERT) != 0,
+    };
+    current->update_env = current->env;
+    if (!check_constants(&current->fields, err))
+        return false;
+    if (current->fields.constants.data != NULL)
+        current->update_env.let = join_variables(&current->arena, current->env.let, current->fields.constants);
+    return update_compile(&current->arena, &statement->update, &options, &current->update, err);
 }
 
 bool write_current_compile(struct write_op *op, struct err *err)
 {
     struct write_current *current = &op->current;
     struct statement *statement = &current->statement;
-    if (!filter_compile(&current->arena, statement->filter, &op->env, &current->filter, err))
+    current->env = op->env;
+    if (!open_order(op, current, err) ||
+        !filter_compile(&current->arena, statement->filter, &current->env, &current->filter, err))
         return false;
     if (statement->sort.data != NULL && bdoc_is_empty(statement->sort))
         statement->sort = (struct bdoc){0};
     if (statement->sort.data != NULL &&
-        !sort_spec_compile(&current->arena, statement->sort, op->env.order, &current->sort, err))
+        !sort_spec_compile(&current->arena, statement->sort, current->env.order, &current->sort, err))
         return false;
-    current->image = !filter_is_deterministic(current->filter);
+    current->image = !filter_is_deterministic(current->filter) || (current->sort != NULL && current->env.order != NULL);
     if (!(statement->flags & STATEMENT_DELETE)) {
-        struct update_options options = {
-            .env = &op->env,
-            .array_filters = statement->array_filters,
-            .multi = (statement->flags & STATEMENT_MULTI) != 0,
-            .upsert = (statement->flags & STATEMENT_UPSERT) != 0,
-        };
-        if (!update_compile(&current->arena, &statement->update, &options, &current->update, err))
+        if (!compile_update(current, err))
             return false;
         current->image |= !update_is_deterministic(current->update);
     }
     struct bval id;
     bool by_id = filter_equality(current->filter, "_id", &id) && is_plain_value(id.type);
-    if (by_id && !current->image && current->hint.type == BT_EOO)
+    if (by_id && !current->image && current->fields.hint.type == BT_EOO)
         statement->flags |= STATEMENT_BY_ID;
     if (current->image)
         statement->flags |= STATEMENT_IMAGE;

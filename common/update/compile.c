@@ -1,3 +1,4 @@
+#include "bson/compare.h"
 #include "update/update_tree.h"
 
 #include <ctype.h>
@@ -125,11 +126,6 @@ static bool check_path(struct update_compiler *c, const char *path)
         if (part == path && kind != NODE_NAME)
             return err_set(c->err, ERR_BadValue,
                            "Cannot have positional (i.e. '$') element in the first position in path '%s'", path);
-        if (part[0] == '$' && kind == NODE_NAME)
-            return err_set(c->err, ERR_DollarPrefixedFieldName,
-                           "The dollar ($) prefixed field '%.*s' in '%s' is not allowed in the context of an update's "
-                           "replacement document. Consider using an aggregation pipeline with $replaceWith.",
-                           (int)part_len, part, path);
         if (part[part_len] == 0)
             break;
         part += part_len + 1;
@@ -146,6 +142,9 @@ bool update_add_op(struct update_compiler *c, struct update_op *op)
         return err_set(c->err, ERR_BadValue, "an update has at most %d paths", UPDATE_MAX_OPS);
     if (!check_path(c, op->path))
         return false;
+    bool creates = op->operator_of->creates == CREATES_ALWAYS || op->source != NULL;
+    if (op->path[0] == '$' && creates)
+        c->update->dollar_name = op->path;
     const char *part = op->path;
     for (;;) {
         size_t len = strcspn(part, ".");
@@ -162,6 +161,12 @@ bool update_add_op(struct update_compiler *c, struct update_op *op)
         return conflict(c, op->path, strlen(op->path));
     node->op = op;
     return true;
+}
+
+void update_note_order(struct update_compiler *c, const struct bval *operand)
+{
+    if (c->update->order != NULL && bval_order_concerns(operand))
+        c->update->deterministic = false;
 }
 
 /* One operator with all its fields. */
@@ -233,10 +238,7 @@ static bool compile_replacement(struct update_compiler *c, struct bdoc doc)
     biter_init(&iter, doc);
     while (biter_next(&iter, &elem))
         if (elem.key[0] == '$')
-            return err_set(c->err, ERR_DollarPrefixedFieldName,
-                           "The dollar ($) prefixed field '%s' in '%s' is not allowed in the context of an update's "
-                           "replacement document. Consider using an aggregation pipeline with $replaceWith.",
-                           elem.key, elem.key);
+            c->update->dollar_name = elem.key;
     return true;
 }
 
@@ -247,8 +249,9 @@ bool update_compile(struct arena *arena, const struct bval *source, const struct
     struct biter iter;
     struct belem first;
     c.update = arena_alloc(arena, sizeof *c.update);
-    c.update->deterministic = true;
     c.update->now_ms = options->env != NULL ? options->env->now_ms : 0;
+    c.update->order = options->env != NULL ? options->env->order : NULL;
+    c.update->deterministic = true;
     *out = c.update;
     if (source->type == BT_ARRAY)
         return update_compile_pipeline(&c, bval_doc(source));

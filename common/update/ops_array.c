@@ -1,4 +1,5 @@
 /* Operators on arrays: $push, $addToSet, $pull, $pullAll, $pop. */
+#include "base/map.h"
 #include "bson/compare.h"
 #include "bson/keyenc.h"
 #include "bson/path.h"
@@ -6,6 +7,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+
+enum { SEARCHED_ONE_BY_ONE = 64 }; /* values: beyond that many on both sides a table is made of them */
 
 struct items {
     struct bval *vals;
@@ -53,6 +56,8 @@ static bool compile_push_sort(struct update_compiler *c, struct push_options *pu
 {
     int64_t direction;
     push->has_sort = true;
+    /* Whatever the array holds. */
+    c->update->deterministic = c->update->deterministic && c->update->order == NULL;
     if (bval_is_number(arg)) {
         if (!whole_number(arg, &direction) || (direction != 1 && direction != -1))
             return err_set(c->err, ERR_BadValue, "The $sort element value must be either 1 or -1");
@@ -66,7 +71,7 @@ static bool compile_push_sort(struct update_compiler *c, struct push_options *pu
                        "sort embedded fields");
     if (bdoc_is_empty(bval_doc(arg)))
         return err_set(c->err, ERR_BadValue, "The $sort pattern is empty when it should be a set of fields.");
-    if (!sort_spec_compile(c->arena, bval_doc(arg), NULL, &push->sort_spec, c->err)) {
+    if (!sort_spec_compile(c->arena, bval_doc(arg), c->update->order, &push->sort_spec, c->err)) {
         if (c->err != NULL)
             c->err->code = ERR_BadValue;
         return false;
@@ -125,13 +130,14 @@ struct sort_entry {
     struct buf key;
     size_t place;
     int direction;
+    const struct bval_order *order;
 };
 
 static int compare_entries(const void *a, const void *b)
 {
     const struct sort_entry *x = a;
     const struct sort_entry *y = b;
-    int order = x->direction != 0 ? bval_compare(&x->val, &y->val) * x->direction
+    int order = x->direction != 0 ? bval_compare_ordered(&x->val, &y->val, x->order) * x->direction
                                   : keyenc_compare(x->key.data, x->key.len, y->key.data, y->key.len);
     return order != 0 ? order : (x->place > y->place) - (x->place < y->place);
 }
@@ -143,7 +149,7 @@ static void push_key(const struct sort_spec *spec, const struct bval *val, struc
         struct bval field = BVAL_MISSING;
         if (val->type == BT_DOCUMENT)
             path_get_str(bval_doc(val), spec->fields[i].path, &field);
-        keyenc_append(key, &field, spec->fields[i].descending);
+        keyenc_append_ordered(key, &field, spec->fields[i].descending, spec->order);
     }
 }
 
@@ -151,7 +157,8 @@ static void sort_items(struct applier *a, const struct push_options *push, struc
 {
     struct sort_entry *entries = arena_alloc(&a->scratch, (items->count + 1) * sizeof *entries);
     for (size_t i = 0; i < items->count; i++) {
-        entries[i] = (struct sort_entry){.val = items->vals[i], .place = i, .direction = push->whole_direction};
+        entries[i] = (struct sort_entry){
+            .val = items->vals[i], .place = i, .direction = push->whole_direction, .order = a->update->order};
         if (!push->sort_whole)
             push_key(push->sort_spec, &items->vals[i], &entries[i].key);
     }
@@ -205,6 +212,7 @@ static bool compile_add_to_set(struct update_compiler *c, struct update_op *op)
     op->push = arena_alloc(c->arena, sizeof *op->push);
     op->push->items = &op->arg;
     op->push->item_count = 1;
+    update_note_order(c, &op->arg);
     if (op->arg.type != BT_DOCUMENT)
         return true;
     biter_init(&iter, bval_doc(&op->arg));
@@ -220,10 +228,50 @@ static bool compile_add_to_set(struct update_compiler *c, struct update_op *op)
     return true;
 }
 
-static bool contains(const struct items *items, const struct bval *val)
+/* Values that others are looked for in. Many look-ups in many values go by a table of their keys, which are the same
+ * iff the values are equal: two long arrays must not hold up the applying thread. */
+struct value_set {
+    const struct items *items;
+    const struct bval_order *order;
+    bool by_key;
+    struct map keys;
+    struct buf key; /* of the value at hand */
+};
+
+static void value_set_add(struct value_set *set, const struct bval *val)
 {
-    for (size_t i = 0; i < items->count; i++)
-        if (bval_equal(&items->vals[i], val))
+    if (!set->by_key)
+        return;
+    buf_clear(&set->key);
+    keyenc_append_ordered(&set->key, val, false, set->order);
+    map_put(&set->keys, set->key.data, set->key.len, set);
+}
+
+/* `most`: how many values it may come to hold. */
+static void value_set_init(struct value_set *set, const struct items *items, size_t most, size_t looked_for,
+                           const struct bval_order *order)
+{
+    *set = (struct value_set){.items = items, .order = order, .keys = MAP_INIT, .key = BUF_INIT};
+    set->by_key = most > SEARCHED_ONE_BY_ONE && looked_for > SEARCHED_ONE_BY_ONE;
+    for (size_t i = 0; set->by_key && i < items->count; i++)
+        value_set_add(set, &items->vals[i]);
+}
+
+static void value_set_deinit(struct value_set *set)
+{
+    map_deinit(&set->keys);
+    buf_deinit(&set->key);
+}
+
+static bool value_set_has(struct value_set *set, const struct bval *val)
+{
+    if (set->by_key) {
+        buf_clear(&set->key);
+        keyenc_append_ordered(&set->key, val, false, set->order);
+        return map_get(&set->keys, set->key.data, set->key.len) != NULL;
+    }
+    for (size_t i = 0; i < set->items->count; i++)
+        if (bval_equal_ordered(&set->items->vals[i], val, set->order))
             return true;
     return false;
 }
@@ -237,9 +285,16 @@ static bool apply_add_to_set(struct applier *a, const struct update_op *op, cons
                        bval_type_name(existing->type));
     struct items items = items_of(&a->scratch, existing, op->push->item_count);
     size_t old_count = items.count;
-    for (uint32_t i = 0; i < op->push->item_count; i++)
-        if (!contains(&items, &op->push->items[i]))
-            items.vals[items.count++] = op->push->items[i];
+    struct value_set there;
+    value_set_init(&there, &items, items.count + op->push->item_count, op->push->item_count, a->update->order);
+    for (uint32_t i = 0; i < op->push->item_count; i++) {
+        const struct bval *item = &op->push->items[i];
+        if (value_set_has(&there, item))
+            continue;
+        items.vals[items.count++] = *item;
+        value_set_add(&there, item);
+    }
+    value_set_deinit(&there);
     if (items.count > old_count || existing->type == BT_EOO)
         set_items(a, &items, 0, items.count, out);
     return true;
@@ -269,6 +324,7 @@ static bool by_element(const struct bval *arg)
 static bool compile_pull(struct update_compiler *c, struct update_op *op)
 {
     bool by_value = by_element(&op->arg);
+    update_note_order(c, &op->arg);
     if (!by_value && op->arg.type != BT_DOCUMENT)
         return true;
     struct bdoc query;
@@ -289,10 +345,10 @@ static bool compile_pull(struct update_compiler *c, struct update_op *op)
     return true;
 }
 
-static bool pulls(const struct update_op *op, const struct bval *val)
+static bool pulls(const struct update_op *op, const struct bval *val, const struct bval_order *order)
 {
     if (op->filter == NULL)
-        return bval_equal(&op->arg, val);
+        return bval_equal_ordered(&op->arg, val, order);
     if (op->filter_by_value)
         return filter_matches_value(op->filter, "", val);
     return val->type == BT_DOCUMENT && filter_matches(op->filter, bval_doc(val));
@@ -309,11 +365,15 @@ static bool apply_pull(struct applier *a, const struct update_op *op, const stru
     if (op->push != NULL)
         unwanted = (struct items){op->push->items, op->push->item_count};
     size_t kept = 0;
+    struct value_set gone_values;
+    value_set_init(&gone_values, &unwanted, unwanted.count, items.count, a->update->order);
     for (size_t i = 0; i < items.count; i++) {
-        bool gone = op->push != NULL ? contains(&unwanted, &items.vals[i]) : pulls(op, &items.vals[i]);
+        bool gone = op->push != NULL ? value_set_has(&gone_values, &items.vals[i])
+                                     : pulls(op, &items.vals[i], a->update->order);
         if (!gone)
             items.vals[kept++] = items.vals[i];
     }
+    value_set_deinit(&gone_values);
     if (kept < items.count)
         set_items(a, &items, 0, kept, out);
     return true;
@@ -325,6 +385,7 @@ static bool compile_pull_all(struct update_compiler *c, struct update_op *op)
         return err_set(c->err, ERR_BadValue, "$pullAll requires an array argument but was given a %s",
                        bval_type_name(op->arg.type));
     op->push = arena_alloc(c->arena, sizeof *op->push);
+    update_note_order(c, &op->arg);
     take_items(c, op->push, &op->arg);
     return true;
 }

@@ -77,12 +77,17 @@ static bool apply_number(struct applier *a, const struct update_op *op, const st
     return true;
 }
 
+static bool compile_min_max(struct update_compiler *c, struct update_op *op)
+{
+    update_note_order(c, &op->arg);
+    return true;
+}
+
 static bool apply_min_max(struct applier *a, const struct update_op *op, const struct bval *existing,
                           struct outcome *out)
 {
-    (void)a;
     bool min = strcmp(op->operator_of->name, "$min") == 0;
-    int order = existing->type == BT_EOO ? 0 : bval_compare(&op->arg, existing);
+    int order = existing->type == BT_EOO ? 0 : bval_compare_ordered(&op->arg, existing, a->update->order);
     if (existing->type == BT_EOO || (min ? order < 0 : order > 0))
         set_value(out, op->arg);
     return true;
@@ -292,8 +297,8 @@ const struct update_operator update_operators_value[] = {
     {"$unset", NULL, apply_unset, CREATES_NEVER, false},
     {"$inc", compile_number, apply_number, CREATES_ALWAYS, true},
     {"$mul", compile_number, apply_number, CREATES_ALWAYS, true},
-    {"$min", NULL, apply_min_max, CREATES_ALWAYS, true},
-    {"$max", NULL, apply_min_max, CREATES_ALWAYS, true},
+    {"$min", compile_min_max, apply_min_max, CREATES_ALWAYS, true},
+    {"$max", compile_min_max, apply_min_max, CREATES_ALWAYS, true},
     {"$currentDate", compile_current_date, apply_current_date, CREATES_ALWAYS, true},
     {"$rename", compile_rename, apply_rename, CREATES_IF_SOURCE, false},
     {"$bit", compile_bit, apply_bit, CREATES_ALWAYS, true},

@@ -21,7 +21,7 @@ enum update_kind {
 };
 
 struct update_options {
-    const struct expr_env *env; /* $currentDate and $$NOW; NULL: time 0 */
+    const struct expr_env *env; /* $currentDate, $$NOW, variables, collation; NULL: none, time 0 */
     struct bdoc array_filters;  /* the BSON array of filters; data NULL: none */
     bool multi;                 /* a replacement is refused (9) */
     bool upsert;                /* an upsert may follow: affects nothing but checks */
@@ -43,8 +43,8 @@ bool update_compile(struct arena *arena, const struct bval *source, const struct
 /* Frees what array filters hold outside the arena. Accepts NULL. */
 void update_release(struct update *update);
 enum update_kind update_kind(const struct update *update);
-/* Our own arithmetic and comparisons only: may stand in a log command. False for pipelines and regular expressions in
- * $pull or array filters. */
+/* Our own arithmetic and comparisons only: may stand in a log command. False for pipelines, regular expressions in
+ * $pull or array filters, and with a collation. */
 bool update_is_deterministic(const struct update *update);
 /* It may change `path`, something above it or something below it. Always true for replacements and pipelines. */
 bool update_touches(const struct update *update, const char *path);

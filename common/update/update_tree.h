@@ -115,8 +115,10 @@ struct update {
     struct update_node *root; /* operators */
     struct array_filter *filters;
     uint32_t filter_count;
+    const char *dollar_name; /* a top-level name that begins with $: only an insert may bring it in; NULL: none */
     bool needs_match;
     bool deterministic;
+    const struct bval_order *order; /* the statement's collation; NULL: strings by bytes */
     int64_t now_ms;
     struct update_stage *stages; /* pipeline */
     uint32_t stage_count;
@@ -151,6 +153,8 @@ bool update_compile_array_filters(struct update_compiler *c) ERR_WARN_UNUSED;
 struct array_filter *update_find_array_filter(const struct update *update, const char *name, size_t len);
 /* Adds an operator at a path; ConflictingUpdateOperators when another one is in the way. */
 bool update_add_op(struct update_compiler *c, struct update_op *op) ERR_WARN_UNUSED;
+/* The collation decides about the operand: only the leader may evaluate it. */
+void update_note_order(struct update_compiler *c, const struct bval *operand);
 bool update_compile_pipeline(struct update_compiler *c, struct bdoc stages) ERR_WARN_UNUSED;
 bool update_apply_pipeline(struct applier *a, struct buf *out) ERR_WARN_UNUSED;
 /* Writes the document with the operators applied (its fields only: the caller opened it). */
@@ -163,6 +167,8 @@ bool update_rename_has_source(struct applier *a, const struct update_op *op);
 bool update_check_rename(struct applier *a, const struct update_op *op) ERR_WARN_UNUSED;
 /* {_id: ...} of the document being changed, as text for messages; short. */
 const char *update_id_text(struct applier *a);
+/* An existing document must not get a top-level name that begins with $. */
+bool update_check_dollar_name(const struct update *update, struct err *err) ERR_WARN_UNUSED;
 /* Checks of every result: size, _id's type, depth. */
 bool update_check_result(struct bdoc doc, int32_t too_large_code, struct err *err) ERR_WARN_UNUSED;
 

@@ -27,7 +27,7 @@ static bool too_deep(struct bdoc doc, int depth)
 static bool check_id(const struct bval *id, struct err *err)
 {
     if (id->type == BT_ARRAY || id->type == BT_REGEX || id->type == BT_UNDEFINED)
-        return err_set(err, ERR_BadValue, "The '_id' value cannot be of type %s", bval_type_name(id->type));
+        return err_set(err, ERR_InvalidIdField, "The '_id' value cannot be of type %s", bval_type_name(id->type));
     if (id->type != BT_DOCUMENT)
         return true;
     struct biter iter;
@@ -38,6 +38,16 @@ static bool check_id(const struct bval *id, struct err *err)
             return err_set(err, ERR_DollarPrefixedFieldName,
                            "_id fields may not contain '$'-prefixed fields: %s is not valid for storage.", elem.key);
     return true;
+}
+
+bool update_check_dollar_name(const struct update *update, struct err *err)
+{
+    const char *name = update->dollar_name;
+    return name == NULL ||
+           err_set(err, ERR_DollarPrefixedFieldName,
+                   "The dollar ($) prefixed field '%.*s' in '%s' is not allowed in the context of an update's "
+                   "replacement document. Consider using an aggregation pipeline with $replaceWith.",
+                   (int)strcspn(name, "."), name, name);
 }
 
 bool update_check_result(struct bdoc doc, int32_t too_large_code, struct err *err)
@@ -112,6 +122,8 @@ bool update_apply(const struct update *update, struct bdoc doc, const struct fil
     /* A replacement without _id counts as a change even when it says what the document holds. */
     struct bdoc same_as = update->kind == UPDATE_REPLACEMENT ? update->source : after;
     bool modified = ok && (update->kind == UPDATE_OPERATORS ? a.modified : !bdoc_same(doc, same_as));
+    if (modified || update->kind == UPDATE_REPLACEMENT)
+        ok = ok && update_check_dollar_name(update, err);
     ok = ok && (!modified || update_check_result(after, 17419, err));
     arena_deinit(&a.scratch);
     if (!ok)
