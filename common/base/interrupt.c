@@ -33,6 +33,8 @@ bool interrupt_check_one(const struct interrupt *interrupt, struct err *err)
         return err_set(err, ERR_MaxTimeMSExpired, "operation exceeded time limit");
     if (killed != 0)
         return err_set(err, killed, "operation was interrupted");
+    if (interrupt->gone != NULL && interrupt->gone(interrupt->gone_arg))
+        return err_set(err, ERR_ClientDisconnect, "operation was interrupted because a client disconnected");
     return true;
 }
 

@@ -18,8 +18,11 @@ enum {
 
 /* One per operation, in its owner's storage. */
 struct interrupt {
-    int64_t deadline_ms;    /* base/clock.h; written before a thread enters it, or by the thread that has */
-    _Atomic int32_t killed; /* error code that the operation ends with; 0: it may go on. Any thread */
+    int64_t deadline_ms;     /* base/clock.h; written before a thread enters it, or by the thread that has */
+    _Atomic int32_t killed;  /* error code that the operation ends with; 0: it may go on. Any thread */
+    int64_t key;             /* what its parts in other daemons are called by; 0: nothing */
+    bool (*gone)(void *arg); /* true once nobody wants the result any more; NULL: never. By the operation's thread */
+    void *gone_arg;
 };
 
 /* The calling thread works for `interrupt` (NULL: for nobody) from now on. Returns the one before, which the caller
@@ -29,8 +32,8 @@ struct interrupt *interrupt_enter(struct interrupt *interrupt);
 struct interrupt *interrupt_current(void);
 /* The first kill counts. Any thread. */
 void interrupt_kill(struct interrupt *interrupt, int32_t code);
-/* False when the calling thread's operation has to end: 50 past its deadline, or the code it was killed with. Looks at
- * the clock. */
+/* False when the calling thread's operation has to end: 50 past its deadline, 279 when its client has gone, or the code
+ * it was killed with. Looks at the clock. */
 bool interrupt_check(struct err *err) ERR_WARN_UNUSED;
 /* The same for a given operation. */
 bool interrupt_check_one(const struct interrupt *interrupt, struct err *err) ERR_WARN_UNUSED;

@@ -11,10 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 enum {
     TEMP_BUFFER_BYTES = 256 * 1024, /* collected before a write */
+    TEMP_DISK_SHARE = 2,            /* 1/n of what is free may be used */
 };
 
 struct temp_space {
@@ -54,6 +56,9 @@ bool temp_space_open(const char *dir, int64_t max_bytes, struct temp_space **out
     struct temp_space *space = mem_alloc(sizeof *space);
     space->dir = mem_copy_str(dir);
     space->max_bytes = max_bytes;
+    struct statvfs disk;
+    if (statvfs(dir, &disk) == 0 && (int64_t)(disk.f_bavail * disk.f_frsize / TEMP_DISK_SHARE) < max_bytes)
+        space->max_bytes = (int64_t)(disk.f_bavail * disk.f_frsize / TEMP_DISK_SHARE);
     *out = space;
     return true;
 }

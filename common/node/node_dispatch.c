@@ -62,6 +62,8 @@ static void run_request(struct pool_job *job)
     ctx->daemon = node;
     ctx->request = request;
     ctx->internal = true;
+    ctx->ops = node->ops;
+    ctx->op.client = rpc_request_peer(request);
     ctx->respond = respond;
     if (!command_parse(ctx, &err)) {
         command_finish(ctx, &err);

@@ -39,6 +39,8 @@ struct node {
     struct rpc_server *server;
     struct pool *pool;
     struct delay *delay;
+    struct op_registry *ops; /* requests that run a command */
+    struct temp_space *temp; /* DBPATH/_tmp */
     struct command_table *commands;
     struct loop *loop;
     char address[300]; /* "host:port", where routers find this member */
@@ -74,6 +76,9 @@ void node_housekeeping_wake(struct node *node);
 /* node_commands.c */
 extern const struct command node_commands[];
 extern const unsigned node_command_count;
+/* node_ops.c */
+extern const struct command node_op_commands[];
+extern const unsigned node_op_command_count;
 /* node_filter.c: partial index filters for the store. */
 struct store_filter_hooks node_filter_hooks(void);
 
