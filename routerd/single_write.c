@@ -1,9 +1,13 @@
 #include "routerd/single_write.h"
 
+#include "base/clock.h"
+#include "base/interrupt.h"
+#include "base/random.h"
 #include "bson/path.h"
 #include "command/fields.h"
 #include "routerd/request.h"
 #include "routerd/scatter.h"
+#include "routerd/upsert.h"
 #include "routerd/write_plan.h"
 
 #include <string.h>
@@ -34,7 +38,9 @@ static void candidate_command(const struct route *route, const char *coll, const
         struct bval collation = bval_from_doc(query->collation);
         bval_append(body, "collation", -1, &collation);
     }
-    static const char *const kept[] = {"let", "$db", "lsid", NULL};
+    if (query->hint.type != BT_EOO)
+        bval_append(body, "hint", -1, &query->hint);
+    static const char *const kept[] = {"let", "$db", "lsid", "comment", NULL};
     for (const char *const *name = kept; *name; name++) {
         struct bval value;
         if (bdoc_find(query->body, *name, &value))
@@ -105,7 +111,7 @@ static struct bdoc candidate_filter(const struct route *route, struct bdoc filte
 }
 
 enum single_found single_write_find(struct route *route, const char *coll, const struct single_query *query,
-                                    const struct target *target, struct bdoc *filter, struct err *err)
+                                    const struct target *target, struct single_candidate *out, struct err *err)
 {
     struct scatter_command command = {.repeatable = true};
     struct scatter scatter;
@@ -122,13 +128,37 @@ enum single_found single_write_find(struct route *route, const char *coll, const
     else if (!best.data)
         found = SINGLE_NONE;
     else
-        *filter = candidate_filter(route, query->filter, best);
+        *out = (struct single_candidate){
+            .filter = candidate_filter(route, query->filter, best),
+            .doc = {arena_copy(&route->ctx->arena, best.data, best.len), best.len},
+        };
     scatter_deinit(&scatter);
     bson_destroy(&command.body);
     return found;
 }
 
-/* The statement with another q. */
+bool single_write_shard(const struct route *route, struct bdoc doc, size_t *shard, struct err *err)
+{
+    struct buf key = BUF_INIT;
+    const struct routing_table *table = route->routing->table;
+    bool ok = shardkey_encode_doc(routing_table_key(table), doc, &key, err);
+    if (ok)
+        *shard = routing_table_target_key(table, key_bytes_of(&key), NULL);
+    buf_deinit(&key);
+    return ok;
+}
+
+bool single_write_pause(struct command_ctx *ctx, int tries, struct err *err)
+{
+    enum { FREE_TRIES = 2, PAUSE_MAX_MS = 20 };
+    if (tries > FREE_TRIES) {
+        uint64_t most_ms = tries < PAUSE_MAX_MS ? (uint64_t)tries : PAUSE_MAX_MS;
+        clock_sleep_ms((int64_t)(random_u64() % most_ms));
+    }
+    return command_ctx_check_deadline(ctx, err) && interrupt_check(err);
+}
+
+/* The statement with another q and without upsert. */
 static struct bdoc statement_with(struct arena *arena, struct bdoc statement, struct bdoc filter)
 {
     bson_t out = BSON_INITIALIZER;
@@ -137,15 +167,22 @@ static struct bdoc statement_with(struct arena *arena, struct bdoc statement, st
     biter_init(&iter, statement);
     while (biter_next(&iter, &elem)) {
         struct bval q = bval_from_doc(filter);
-        bval_append(&out, elem.key, (int)elem.key_len, strcmp(elem.key, "q") == 0 ? &q : &elem.val);
+        if (strcmp(elem.key, "upsert") != 0 && strcmp(elem.key, "upsertSupplied") != 0)
+            bval_append(&out, elem.key, (int)elem.key_len, strcmp(elem.key, "q") == 0 ? &q : &elem.val);
     }
     struct bdoc result = {arena_copy(arena, bson_get_data(&out), out.len), out.len};
     bson_destroy(&out);
     return result;
 }
 
-/* The write itself, as a batch of its own with a statement that names one key value. True: `batch` has the result. */
-static bool write_candidate(struct write_batch *batch, struct write_item *item, struct bdoc filter)
+static void fail(struct write_batch *batch, struct write_item *item, const struct err *err)
+{
+    item->state = WRITE_FAILED;
+    write_result_add_error(&batch->result, (int32_t)item->index, err);
+}
+
+/* The write itself, as a batch of its own with a statement for one key value. True: `batch` has the result. */
+static bool write_candidate(struct write_batch *batch, struct write_item *item, const struct single_candidate *found)
 {
     struct write_batch one;
     struct err err;
@@ -153,16 +190,15 @@ static bool write_candidate(struct write_batch *batch, struct write_item *item, 
     bson_concat(&one.common, &batch->common);
     one.ns = batch->ns;
     one.ns.coll = one.ns.full + (batch->ns.coll - batch->ns.full);
-    one.items[0].doc = statement_with(&batch->ctx->arena, item->doc, filter);
+    one.items[0].doc = statement_with(&batch->ctx->arena, item->doc, found->filter);
+    one.items[0].key_doc = found->doc;
     one.items[0].index = item->index;
     bool done = true;
     if (!write_batch_run(&one, &err)) {
-        item->state = WRITE_FAILED;
-        write_result_add_error(&batch->result, (int32_t)item->index, &err);
+        fail(batch, item, &err);
     } else if (one.result.error_count > 0) {
         item->state = WRITE_FAILED;
-        bson_concat(&batch->result.errors, &one.result.errors);
-        batch->result.error_count++;
+        write_result_take_errors(&batch->result, &one.result);
     } else {
         batch->result.n += one.result.n;
         batch->result.n_modified += one.result.n_modified;
@@ -175,29 +211,81 @@ static bool write_candidate(struct write_batch *batch, struct write_item *item, 
     return done;
 }
 
+static bool read_upsert(const struct write_item *item, const struct single_query *query, struct upsert *out,
+                        struct err *err)
+{
+    *out = (struct upsert){.filter = query->filter, .collation = query->collation};
+    bdoc_find(item->doc, "u", &out->update);
+    return field_get_array(item->doc, "arrayFilters", &out->array_filters, err) &&
+           field_get_doc(item->doc, "c", &out->constants, err) &&
+           field_get_bool(item->doc, "upsertSupplied", &out->supplied, err);
+}
+
+/* Nothing matches: inserts. *taken: a unique key is in use, so that something may match by now. */
+static bool write_upsert(struct write_batch *batch, struct route *route, struct write_item *item,
+                         const struct single_query *query, bool *taken, struct err *err)
+{
+    struct upsert upsert;
+    struct bdoc doc;
+    struct bval id;
+    bool unknown = false;
+    *taken = false;
+    if (!read_upsert(item, query, &upsert, err) || !upsert_build(route, &upsert, &doc, err))
+        return false;
+    bool ok = upsert_insert(route, &batch->ns, batch->ctx->body, doc, &unknown, err);
+    batch->unknown |= unknown;
+    *taken = !ok && err->code == ERR_DuplicateKey;
+    if (!ok)
+        return false;
+    bdoc_find(doc, "_id", &id);
+    batch->executed = true;
+    batch->result.n++;
+    write_result_add_upserted(&batch->result, (int32_t)item->index, &id);
+    item->state = WRITE_DONE;
+    return true;
+}
+
+static bool read_query(const struct write_batch *batch, const struct write_item *item, struct single_query *query,
+                       struct write_statement *statement, struct err *err)
+{
+    *query = (struct single_query){.body = batch->ctx->body};
+    if (!write_statement_parse(batch->kind, item->doc, statement, err) ||
+        !field_get_doc(item->doc, "sort", &query->sort, err))
+        return false;
+    bdoc_find(item->doc, "hint", &query->hint);
+    query->filter = statement->filter;
+    query->collation = statement->collation;
+    return true;
+}
+
 void single_write_run(struct write_batch *batch, struct route *route, struct write_item *item,
                       const struct target *target)
 {
     struct write_statement statement;
+    struct single_query query;
     struct err err;
-    struct single_query query = {.body = batch->ctx->body};
-    bool ok = write_statement_parse(batch->kind, item->doc, &statement, &err) &&
-              field_get_doc(item->doc, "sort", &query.sort, &err);
-    query.filter = statement.filter;
-    query.collation = statement.collation;
+    int upserts = 0;
+    bool ok = read_query(batch, item, &query, &statement, &err);
     for (int tries = 0; ok && tries < SINGLE_WRITE_TRIES_MAX; tries++) {
-        struct bdoc filter;
-        enum single_found found = single_write_find(route, batch->ns.coll, &query, target, &filter, &err);
+        struct single_candidate candidate;
+        enum single_found found = single_write_find(route, batch->ns.coll, &query, target, &candidate, &err);
         if (found == SINGLE_STALE)
             return;
         ok = found != SINGLE_FAILED;
-        if (found == SINGLE_NONE)
+        if (found == SINGLE_NONE && statement.upsert) {
+            bool taken;
+            if (write_upsert(batch, route, item, &query, &taken, &err))
+                return;
+            ok = taken && ++upserts < UPSERT_TRIES_MAX;
+        } else if (found == SINGLE_NONE) {
             item->state = WRITE_DONE;
-        if (found == SINGLE_NONE || (ok && write_candidate(batch, item, filter)))
             return;
+        } else if (ok && write_candidate(batch, item, &candidate)) {
+            return;
+        }
+        ok = ok && single_write_pause(batch->ctx, tries, &err);
     }
     if (ok)
         (void)err_set(&err, ERR_WriteConflict, "the document kept changing while it was looked for");
-    item->state = WRITE_FAILED;
-    write_result_add_error(&batch->result, (int32_t)item->index, &err);
+    fail(batch, item, &err);
 }

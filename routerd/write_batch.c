@@ -2,12 +2,13 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "command/fields.h"
+#include "command/field_spec.h"
 #include "routerd/client_error.h"
 #include "routerd/request.h"
 #include "routerd/single_write.h"
 #include "routerd/write_plan.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,6 +64,37 @@ static void batch_read_common(struct write_batch *batch)
     request_append_body(&batch->common, batch->ctx->body, skip);
 }
 
+/* The fields of the three commands, but for the statements. */
+static bool batch_check_fields(struct write_batch *batch, struct err *err)
+{
+    struct given {
+        struct bdoc statements, let;
+        const uint8_t *uuid;
+        bool ordered, bypass;
+    } given = {.ordered = true};
+    const struct field_spec list[] = {
+        {write_kind_field(batch->kind), FIELD_ARRAY, offsetof(struct given, statements), false},
+        {"ordered", FIELD_BOOL, offsetof(struct given, ordered), false},
+        {"bypassDocumentValidation", FIELD_FLAG, offsetof(struct given, bypass), false},
+        {"bypassEmptyTsReplacement", FIELD_FLAG, offsetof(struct given, bypass), false},
+        {"collectionUUID", FIELD_UUID, offsetof(struct given, uuid), false},
+        {"let", FIELD_DOC, offsetof(struct given, let), false}, /* the last: insert has none */
+    };
+    const struct field_specs specs = {list, (unsigned)(sizeof list / sizeof list[0]) - (batch->kind == WRITE_INSERT),
+                                      true};
+    if (!fields_read(batch->ctx->body, write_kind_command(batch->kind), &specs, &given, err))
+        return false;
+    batch->ordered = given.ordered;
+    return true;
+}
+
+/* What is malformed refuses the command before anything of it is done. */
+static bool item_check(const struct write_batch *batch, const struct write_item *item, struct err *err)
+{
+    struct write_fields ignored;
+    return batch->kind == WRITE_INSERT || write_statement_parse(batch->kind, item->doc, &ignored, err);
+}
+
 bool write_batch_init(struct write_batch *batch, struct command_ctx *ctx, enum write_kind kind, struct err *err)
 {
     struct batch docs;
@@ -70,9 +102,7 @@ bool write_batch_init(struct write_batch *batch, struct command_ctx *ctx, enum w
     const char *const sequences[] = {write_kind_field(kind), NULL};
     write_batch_init_items(batch, ctx, kind, 0);
     if (!command_ns(ctx, &batch->ns, err) || !batch_check_sequences(ctx, sequences, err) ||
-        !batch_init(&docs, ctx, write_kind_field(kind), err))
-        return false;
-    if (!field_get_bool(ctx->body, "ordered", &batch->ordered, err))
+        !batch_check_fields(batch, err) || !batch_init(&docs, ctx, write_kind_field(kind), err))
         return false;
     batch->count = docs.count;
     batch->items = arena_alloc(&ctx->arena, docs.count * sizeof *batch->items);
@@ -83,6 +113,8 @@ bool write_batch_init(struct write_batch *batch, struct command_ctx *ctx, enum w
         item->owner = ctx->frame;
         if (!batch_next(&iter, &item->doc))
             return err_set(err, ERR_InvalidBSON, "malformed list of statements");
+        if (!item_check(batch, item, err))
+            return false;
         if (kind == WRITE_INSERT)
             write_item_add_id(batch, item);
     }
@@ -343,7 +375,7 @@ static bool needs_database(const struct write_batch *batch)
     if (batch->kind == WRITE_DELETE)
         return false;
     for (uint32_t i = batch->first; i < batch->count && batch->kind == WRITE_UPDATE; i++) {
-        struct write_statement statement;
+        struct write_fields statement;
         if (write_statement_parse(WRITE_UPDATE, batch->items[i].doc, &statement, NULL) && statement.upsert)
             return true;
     }

@@ -5,20 +5,9 @@
 #include "base/mem.h"
 #include "command/fields.h"
 
-bool write_statement_parse(enum write_kind kind, struct bdoc doc, struct write_statement *out, struct err *err)
+bool write_statement_parse(enum write_kind kind, struct bdoc doc, struct write_fields *out, struct err *err)
 {
-    *out = (struct write_statement){0};
-    if (!field_require(doc, "q", err) || !field_get_doc(doc, "q", &out->filter, err) ||
-        !field_get_doc(doc, "collation", &out->collation, err))
-        return false;
-    if (kind == WRITE_DELETE) {
-        int64_t limit = 0;
-        if (!field_require(doc, "limit", err) || !field_get_i64(doc, "limit", &limit, err))
-            return false;
-        out->multi = limit == 0;
-        return true;
-    }
-    return field_get_bool(doc, "multi", &out->multi, err) && field_get_bool(doc, "upsert", &out->upsert, err);
+    return kind == WRITE_DELETE ? write_fields_read_delete(doc, out, err) : write_fields_read_update(doc, out, err);
 }
 
 /* What is known about one statement's place. */
@@ -46,7 +35,7 @@ static bool place_insert(const struct route *route, struct arena *arena, struct 
 static bool place_statement(const struct write_batch *batch, const struct route *route, const struct write_item *item,
                             struct place *out, struct err *err)
 {
-    struct write_statement statement;
+    struct write_fields statement;
     struct expr_env env = {.now_ms = clock_wall_ms()};
     if (!write_statement_parse(batch->kind, item->doc, &statement, err) ||
         !field_get_doc(batch->ctx->body, "let", &env.let, err))
@@ -55,7 +44,7 @@ static bool place_statement(const struct write_batch *batch, const struct route 
         target_ranges(&batch->ctx->arena, route->routing->table, item->todo, item->todo_count, &out->target);
         return true;
     }
-    struct target_query query = {statement.filter, statement.collation, &env};
+    struct target_query query = {statement.q, statement.collation, &env};
     if (!target_filter(&batch->ctx->arena, route->routing->table, &query, &out->target, err))
         return false;
     out->single = out->target.point;
@@ -76,7 +65,7 @@ static bool place_item(const struct write_batch *batch, const struct route *rout
 
 static bool is_multi(const struct write_batch *batch, const struct write_item *item)
 {
-    struct write_statement statement;
+    struct write_fields statement;
     return write_statement_parse(batch->kind, item->doc, &statement, NULL) && statement.multi;
 }
 
@@ -155,10 +144,11 @@ static bool planner_add(struct planner *p, uint32_t index, bool *stop, struct er
         return true;
     }
     if (!place.single) {
+        /* What follows may depend on it where both touch a document: nobody's order is changed without need. */
+        *stop = true;
         if (p->round->count > 0)
             return true;
         /* It runs alone: to place what follows now would cost as much again in each of the rounds to come. */
-        *stop = true;
         p->round->late = item;
         p->round->late_target = place.target;
         return true;

@@ -3,6 +3,7 @@
 #ifndef SHERD_ROUTERD_WRITE_PLAN_H
 #define SHERD_ROUTERD_WRITE_PLAN_H
 
+#include "command/write_fields.h"
 #include "routerd/write_batch.h"
 
 /* One request: statements for one shard. */
@@ -31,14 +32,8 @@ bool write_plan(struct write_batch *batch, struct route *route, struct write_rou
                 struct err *err) ERR_WARN_UNUSED;
 void write_round_deinit(struct write_round *round);
 
-/* Fields of an update or delete statement. */
-struct write_statement {
-    struct bdoc filter;
-    struct bdoc collation; /* data NULL: none */
-    bool multi;
-    bool upsert;
-};
-bool write_statement_parse(enum write_kind kind, struct bdoc doc, struct write_statement *out,
+/* An update or delete statement. */
+bool write_statement_parse(enum write_kind kind, struct bdoc doc, struct write_fields *out,
                            struct err *err) ERR_WARN_UNUSED;
 
 #endif

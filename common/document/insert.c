@@ -4,15 +4,18 @@
 #include "base/mem.h"
 #include "base/random.h"
 #include "command/batch.h"
+#include "command/field_spec.h"
 #include "command/fields.h"
 #include "command/reply.h"
 #include "document/commands.h"
 #include "document/read_txn.h"
 #include "document/statement.h"
+#include "document/write_target.h"
 #include "storage/store.h"
 #include "update/update.h"
 
 #include <stdalign.h>
+#include <stddef.h>
 #include <string.h>
 
 enum {
@@ -49,8 +52,11 @@ struct insert_op {
     struct batch_iter iter; /* stands before document `next` */
     struct bdoc held;       /* document `next`, when it was looked at already; data NULL: not */
     uint32_t next;
-    uint32_t entry_first; /* batch index of the first document of the entry under way */
+    uint32_t entry_first;         /* batch index of the first document of the entry under way */
+    struct bdoc documents;        /* as the body holds them; only read through `batch` */
+    const uint8_t *expected_uuid; /* collectionUUID; NULL: not given */
     uint8_t uuid[UUID_LEN];
+    bool bypass_validation;
     bool ordered;
     bool stopped; /* an ordered batch met an error */
     struct write_result result;
@@ -195,12 +201,22 @@ static void step(void *arg)
 
 static bool parse(struct insert_op *op, struct err *err)
 {
-    static const char *const known[] = {"insert", "documents", "ordered", "bypassDocumentValidation", "comment", NULL};
+#define AT(member) offsetof(struct insert_op, member)
+    static const struct field_spec list[] = {
+        {"documents", FIELD_ARRAY, AT(documents), false},
+        {"ordered", FIELD_BOOL, AT(ordered), false},
+        {"bypassDocumentValidation", FIELD_FLAG, AT(bypass_validation), false},
+        {"bypassEmptyTsReplacement", FIELD_IGNORED, 0, false},
+        {"collectionUUID", FIELD_UUID, AT(expected_uuid), false},
+    };
+#undef AT
+    static const struct field_specs specs = {list, sizeof list / sizeof list[0], true};
     struct command_ctx *ctx = op->ctx;
+    const struct bval_order *ignored;
     op->ordered = true;
-    return command_ns(ctx, &op->ns, err) && fields_check_known(ctx->body, "insert", known, err) &&
-           field_get_bool(ctx->body, "ordered", &op->ordered, err) && request_version(ctx, &op->version, err) &&
-           batch_init(&op->batch, ctx, "documents", err);
+    return command_ns(ctx, &op->ns, err) && fields_read(ctx->body, "insert", &specs, op, err) &&
+           request_version(ctx, &op->version, err) && batch_init(&op->batch, ctx, "documents", err) &&
+           write_target_look(op->engine, &op->ns, op->expected_uuid, &ctx->arena, &ignored, err);
 }
 
 enum command_status insert_run(struct command_ctx *ctx, struct err *err)
