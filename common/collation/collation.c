@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "bson/keyenc.h"
 #include "collation/spec.h"
 
 #include <unicode/ustring.h>
@@ -14,11 +15,16 @@ enum {
     RECENT_SPEC_MAX_BYTES = 512, /* a longer specification is read anew each time */
     UNITS_ON_STACK = 512,        /* of UTF-16: longer strings go over the heap */
     KEY_BYTES_PER_UNIT = 4,      /* first guess of a sort key's size */
+    FIRST_BYTE_OF_ALL = 0x01,
+    FIRST_BYTE_BEYOND_ASCII = 0x80,
+    FIRST_BYTE_OF_MARKS = 0xcc,        /* U+0300 */
+    FIRST_BYTE_OF_OTHER_DIGITS = 0xd9, /* U+0660 */
 };
 
 struct collation {
     uint32_t refs; /* under lock */
     UCollator *collator;
+    uint8_t fast_below; /* strings with a byte from here on compare by their keys; 0: none do */
     struct bval_order order;
     struct collation_spec spec;
     char name[COLLATION_NAME_MAX]; /* its key in `collations` */
@@ -43,35 +49,38 @@ const char *collation_version(void)
 
 /* --- the order ---------------------------------------------------------------------------------------------------- */
 
-static int compare_strings(const void *arg, const char *a, uint32_t a_len, const char *b, uint32_t b_len)
+/* A string as UTF-16. What is no UTF-8 becomes U+FFFD, as ucol_strcollUTF8 takes it. */
+struct utf16 {
+    UChar *units; /* on_stack or of the heap */
+    int32_t count;
+    UChar on_stack[UNITS_ON_STACK];
+};
+
+static void utf16_init(struct utf16 *out, const char *text, uint32_t len)
 {
-    const struct collation *collation = arg;
     UErrorCode status = U_ZERO_ERROR;
-    UCollationResult result = ucol_strcollUTF8(collation->collator, a, (int32_t)a_len, b, (int32_t)b_len, &status);
-    CHECK(U_SUCCESS(status)); /* it fails for lack of memory only */
-    return (int)result;
+    out->units = len <= UNITS_ON_STACK ? out->on_stack : mem_alloc_array(len, sizeof *out->units);
+    out->count = 0;
+    u_strFromUTF8WithSub(out->units, (int32_t)(len <= UNITS_ON_STACK ? UNITS_ON_STACK : len), &out->count, text,
+                         (int32_t)len, 0xfffd, NULL, &status);
+    CHECK(U_SUCCESS(status)); /* it has room for a unit each byte */
 }
 
-/* `units` has room for one each byte. What is no UTF-8 becomes U+FFFD, as the comparison takes it. */
-static int32_t to_utf16(const char *text, uint32_t len, UChar *units)
+static void utf16_deinit(struct utf16 *text)
 {
-    UErrorCode status = U_ZERO_ERROR;
-    int32_t count = 0;
-    u_strFromUTF8WithSub(units, (int32_t)len, &count, text, (int32_t)len, 0xfffd, NULL, &status);
-    CHECK(U_SUCCESS(status));
-    return count;
+    if (text->units != text->on_stack)
+        mem_free(text->units);
 }
 
 static void append_key(const void *arg, const char *text, uint32_t len, struct buf *to)
 {
     const struct collation *collation = arg;
-    UChar on_stack[UNITS_ON_STACK];
-    UChar *units = len <= UNITS_ON_STACK ? on_stack : mem_alloc_array(len, sizeof *units);
-    int32_t count = len == 0 ? 0 : to_utf16(text, len, units);
-    size_t room = (size_t)count * KEY_BYTES_PER_UNIT + 16;
+    struct utf16 text16;
+    utf16_init(&text16, text, len);
+    size_t room = (size_t)text16.count * KEY_BYTES_PER_UNIT + 16;
     for (;;) {
         uint8_t *out = buf_reserve(to, room);
-        int32_t size = ucol_getSortKey(collation->collator, units, count, out, (int32_t)room);
+        int32_t size = ucol_getSortKey(collation->collator, text16.units, text16.count, out, (int32_t)room);
         CHECK(size > 0);
         if ((size_t)size <= room) {
             to->len += (size_t)size - 1; /* without the NUL that ends it */
@@ -79,8 +88,45 @@ static void append_key(const void *arg, const char *text, uint32_t len, struct b
         }
         room = (size_t)size;
     }
-    if (units != on_stack)
-        mem_free(units);
+    utf16_deinit(&text16);
+}
+
+/* No byte is `limit` or above. */
+static bool is_below(const char *text, uint32_t len, uint8_t limit)
+{
+    bool above = false;
+    for (uint32_t i = 0; i < len; i++)
+        above |= (uint8_t)text[i] >= limit;
+    return !above;
+}
+
+static int compare_by_keys(const struct collation *collation, const char *a, uint32_t a_len, const char *b,
+                           uint32_t b_len)
+{
+    struct buf keys = BUF_INIT;
+    append_key(collation, a, a_len, &keys);
+    size_t middle = keys.len;
+    append_key(collation, b, b_len, &keys);
+    int sign = keyenc_compare(keys.data, middle, keys.data + middle, keys.len - middle);
+    buf_deinit(&keys);
+    return sign;
+}
+
+/* ICU's comparison skips a common beginning, and there it differs from what its sort keys say in rare texts: strength 5
+ * takes marks as they stand, where keys have them in canonical order; shifted punctuation and backwards accents forget
+ * what stood before an ignorable character with a mark behind; numericOrdering, in a locale that changes the root's
+ * order, doesn't see that a digit follows, unless it is an ASCII one. Then the keys decide. `fast_below` keeps text
+ * without such characters out of this. */
+static int compare_strings(const void *arg, const char *a, uint32_t a_len, const char *b, uint32_t b_len)
+{
+    const struct collation *collation = arg;
+    UErrorCode status = U_ZERO_ERROR;
+    uint8_t limit = collation->fast_below;
+    if (limit != 0 && !(is_below(a, a_len, limit) && is_below(b, b_len, limit)))
+        return compare_by_keys(collation, a, a_len, b, b_len);
+    UCollationResult result = ucol_strcollUTF8(collation->collator, a, (int32_t)a_len, b, (int32_t)b_len, &status);
+    CHECK(U_SUCCESS(status)); /* it fails for lack of memory only */
+    return (int)result;
 }
 
 /* --- the table ---------------------------------------------------------------------------------------------------- */
@@ -184,12 +230,23 @@ static struct collation *intern(struct collation *fresh)
     return known;
 }
 
+/* See compare_strings. */
+static uint8_t first_doubtful_byte(const struct collation_spec *spec)
+{
+    if (spec->values[OPTION_STRENGTH] == UCOL_IDENTICAL)
+        return FIRST_BYTE_BEYOND_ASCII;
+    if (spec->values[OPTION_ALTERNATE] == UCOL_SHIFTED || spec->values[OPTION_BACKWARDS] == UCOL_ON)
+        return strchr(spec->locale, '@') == NULL ? FIRST_BYTE_OF_MARKS : FIRST_BYTE_OF_ALL; /* may make "'" a mark */
+    return spec->values[OPTION_NUMERIC_ORDERING] == UCOL_ON ? FIRST_BYTE_OF_OTHER_DIGITS : 0;
+}
+
 static struct collation *new_collation(const struct collation_spec *spec, UCollator *collator)
 {
     struct collation *collation = mem_alloc(sizeof *collation);
     collation->refs = 1;
     collation->collator = collator;
     collation->spec = *spec;
+    collation->fast_below = first_doubtful_byte(spec);
     collation_spec_name(spec, collation->name);
     collation->order = (struct bval_order){
         .compare_strings = compare_strings, .append_key = append_key, .arg = collation, .name = collation->name};
