@@ -1,6 +1,9 @@
 /* Collections and databases: DOCUMENT_KIND_CREATE, _DROP, _DROP_DATABASE, _ERASE_STEP. */
 #include "document/apply_internal.h"
 #include "document/ddl.h"
+#include "document/view_records.h"
+#include "document/views.h"
+#include "document/wakeups.h"
 #include "storage/index_build.h"
 
 #include <string.h>
@@ -53,6 +56,30 @@ static bool check_existing(const struct collection *coll, const struct create_he
            err_set(err, ERR_NamespaceExists, "namespace %s already exists, but with different options", header->ns);
 }
 
+/* The definition was checked by the leader; the graph of views may have changed since. */
+static bool check_view(struct document_apply *apply, const struct create_header *header, bool *is_view,
+                       struct err *err)
+{
+    struct bval view_on;
+    struct bval pipeline = BVAL_MISSING;
+    uint32_t len;
+    *is_view = header->options.data != NULL && bdoc_find(header->options, "viewOn", &view_on) &&
+               view_on.type == BT_STRING;
+    if (!*is_view)
+        return true;
+    bool has_pipeline = bdoc_find(header->options, "pipeline", &pipeline) && pipeline.type == BT_ARRAY;
+    return views_check_graph(apply->txn, header->ns, bval_str(&view_on, &len),
+                             has_pipeline ? bval_doc(&pipeline) : bdoc_empty(), err);
+}
+
+static bool create_new(struct document_apply *apply, const struct create_header *header, struct err *err)
+{
+    bool is_view;
+    return check_view(apply, header, &is_view, err) &&
+           document_apply_create(apply, header->ns, header->uuid, header->options, err) &&
+           (!is_view || view_records_put(apply, header->ns, header->uuid, header->options, err));
+}
+
 bool apply_create(struct document_apply *apply, struct codec_reader *reader, struct buf *result, struct err *err)
 {
     struct create_header header;
@@ -67,9 +94,8 @@ bool apply_create(struct document_apply *apply, struct codec_reader *reader, str
         apply_target_close(&target);
     }
     const struct collection *coll = catalog_find(apply->txn, header.ns, strlen(header.ns));
-    bool ok = coll != NULL ? check_existing(coll, &header, err)
-                           : document_apply_create(apply, header.ns, header.uuid, header.options, err);
-    if (ok && header.indexes.data != NULL)
+    bool ok = coll != NULL ? check_existing(coll, &header, err) : create_new(apply, &header, err);
+    if (ok && header.indexes.data != NULL && (coll == NULL || header.exact_uuid))
         ok = create_indexes(apply, header.ns, header.indexes, err);
     if (!ok && coll == NULL && catalog_find(apply->txn, header.ns, strlen(header.ns)) != NULL)
         catalog_drop(apply->txn, catalog_find(apply->txn, header.ns, strlen(header.ns)));
@@ -84,6 +110,17 @@ static void tell_dropped(struct document_apply *apply, const char *ns)
         ownership->dropped(ownership->arg, apply, ns);
 }
 
+/* Accepts NULL. */
+static void drop_one(struct document_apply *apply, const struct collection *coll)
+{
+    if (coll == NULL)
+        return;
+    if (coll->is_view)
+        view_records_remove(apply, coll->ns);
+    document_wakeups_note(document_engine_wakeups(apply->engine), coll->id);
+    catalog_drop(apply->txn, coll);
+}
+
 bool apply_drop(struct document_apply *apply, struct codec_reader *reader, struct buf *result, struct err *err)
 {
     struct apply_target target;
@@ -93,9 +130,8 @@ bool apply_drop(struct document_apply *apply, struct codec_reader *reader, struc
         return apply_damaged(err);
     if (!apply_target_open(&target, apply, ns, version, NULL, err))
         return false;
-    uint32_t indexes = target.coll == NULL ? 0 : target.coll->index_count;
-    if (target.coll != NULL)
-        catalog_drop(apply->txn, target.coll);
+    uint32_t indexes = target.coll == NULL || target.coll->is_view ? 0 : target.coll->index_count;
+    drop_one(apply, target.coll);
     apply_target_close(&target);
     tell_dropped(apply, ns);
     buf_append_le32(result, indexes);
@@ -111,6 +147,7 @@ bool apply_drop_database(struct document_apply *apply, struct codec_reader *read
     size_t position = 0;
     uint32_t dropped = 0;
     while ((coll = catalog_next(apply->txn, db, strlen(db), &position)) != NULL) {
+        document_wakeups_note(document_engine_wakeups(apply->engine), coll->id);
         catalog_drop(apply->txn, coll);
         position = 0;
         dropped++;

@@ -1,6 +1,7 @@
 /* insert: the documents go into the log as they came, in as few entries as their size allows. */
 #include "document/insert.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/random.h"
 #include "command/batch.h"
@@ -10,6 +11,7 @@
 #include "document/commands.h"
 #include "document/read_txn.h"
 #include "document/statement.h"
+#include "document/validation.h"
 #include "document/write_target.h"
 #include "storage/store.h"
 #include "update/update.h"
@@ -57,6 +59,11 @@ struct insert_op {
     const uint8_t *expected_uuid; /* collectionUUID; NULL: not given */
     uint8_t uuid[UUID_LEN];
     bool bypass_validation;
+    struct validation validation;
+    struct batch_iter entry_iter; /* where the entry under way begins, should it have to be made again: behind ... */
+    struct bdoc entry_held;       /* ... this document, the first */
+    uint32_t redo_count;
+    int64_t now_ms;
     bool ordered;
     bool stopped; /* an ordered batch met an error */
     struct write_result result;
@@ -97,6 +104,13 @@ static bool append_doc(struct buf *out, struct bdoc doc, struct err *err)
     return update_prepare_insert(doc, &id, out, err);
 }
 
+/* The document that was appended at `at`, as the collection's validator sees it. */
+static bool is_valid(const struct insert_op *op, const struct buf *command, size_t at, struct err *err)
+{
+    struct bdoc doc = {.data = command->data + at, .len = (uint32_t)(command->len - at)};
+    return validation_check(&op->validation, (struct bdoc){0}, doc, err);
+}
+
 /* Puts the next documents into `command`; returns how many. It ends before a document that is refused here. */
 static uint32_t gather(struct insert_op *op, struct buf *command)
 {
@@ -107,13 +121,17 @@ static uint32_t gather(struct insert_op *op, struct buf *command)
         if (count > 0 && command->len - start + op->held.len > DOCUMENT_ENTRY_MAX_BYTES)
             break;
         size_t at = command->len;
-        if (!append_doc(command, op->held, &err)) {
+        if (!append_doc(command, op->held, &err) || !is_valid(op, command, at, &err)) {
             command->len = at;
             if (count > 0)
                 break;
             add_error(op, op->next++, &err);
             op->held = (struct bdoc){0};
             continue;
+        }
+        if (count == 0) {
+            op->entry_iter = op->iter;
+            op->entry_held = op->held;
         }
         op->held = (struct bdoc){0};
         op->next++;
@@ -151,9 +169,26 @@ static void end_unexecuted(struct insert_op *op, const struct err *err)
     finish(op, NULL);
 }
 
+/* The entry met another validator than the one that its documents were tested with: back to its first document. */
+static bool must_test_again(struct insert_op *op, const struct document_result *result)
+{
+    if (result->outcome != DOCUMENT_APPLIED || result->ok || result->err.code != ERR_WriteConflict ||
+        ++op->redo_count > DOCUMENT_REDO_MAX)
+        return false;
+    op->iter = op->entry_iter;
+    op->held = op->entry_held;
+    op->next = op->entry_first;
+    return true;
+}
+
 static void proposed(void *arg, const struct document_result *result)
 {
     struct insert_op *op = arg;
+    if (must_test_again(op, result)) {
+        const struct document_log *log = document_engine_log(op->engine);
+        log->submit(log->arg, step, op);
+        return;
+    }
     if (result->outcome != DOCUMENT_APPLIED || !result->ok) {
         end_unexecuted(op, &result->err);
         return;
@@ -175,14 +210,16 @@ static void step(void *arg)
         .ns = op->ns.full, .create_uuid = op->uuid, .version = op->version, .ordered = op->ordered};
     struct buf command = BUF_INIT;
     struct err err;
-    /* Again for each entry: those before may have used up what was left. */
-    if (!store_check_space(document_engine_store(op->engine), &err)) {
+    /* Again for each entry: those before may have used up what was left, and the validator may be another. */
+    if (!store_check_space(document_engine_store(op->engine), &err) ||
+        !validation_look(&op->validation, op->engine, op->ns.full, op->now_ms, &op->ctx->arena, &err)) {
         op->entry_first = op->next;
         end_unexecuted(op, &err);
         return;
     }
     buf_reserve(&command, op->ctx->frame->len + sizeof op->ns + 256);
     buf_append_u8(&command, DOCUMENT_KIND_INSERT);
+    header.tested = op->validation.tested;
     insert_header_encode(&command, &header);
     size_t docs_at = command.len;
     uint32_t count = gather(op, &command);
@@ -228,6 +265,8 @@ enum command_status insert_run(struct command_ctx *ctx, struct err *err)
         mem_free(op);
         return COMMAND_ERROR;
     }
+    op->validation.bypass = op->bypass_validation;
+    op->now_ms = clock_wall_ms();
     batch_iter_init(&op->iter, &op->batch);
     random_uuid(op->uuid);
     write_result_init(&op->result, false);

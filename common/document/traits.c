@@ -2,12 +2,15 @@
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "collation/collation.h"
 
 #include <string.h>
 
 /* What the hook makes: the traits and what they point at. */
 struct traits_object {
     struct collection_traits traits; /* first: struct collection's pointer is one of these */
+    struct expr_env env;             /* of the validator */
+    struct collation *collation;     /* of the collection; NULL: simple */
     struct arena arena;
 };
 
@@ -32,12 +35,23 @@ static int64_t find_i64(struct bdoc doc, const char *name, int64_t otherwise)
     return bdoc_find(doc, name, &val) && bval_to_i64(&val, &number) ? number : otherwise;
 }
 
-static void read_validator(struct arena *arena, struct bdoc options, struct validator *out)
+/* The validator compares strings as the collection does. */
+static bool compile_validator(struct traits_object *object, struct filter **filter)
 {
+    const struct collection_traits *traits = &object->traits;
+    struct err ignored;
+    if (traits->collation.data != NULL && !collation_open_stored(traits->collation, &object->collation, &ignored))
+        return false;
+    object->env.order = collation_order(object->collation);
+    return filter_compile(&object->arena, traits->validator.source, &object->env, filter, &ignored);
+}
+
+static void read_validator(struct traits_object *object, struct bdoc options)
+{
+    struct validator *out = &object->traits.validator;
     const char *level = find_str(options, "validationLevel");
     const char *action = find_str(options, "validationAction");
     struct filter *filter = NULL;
-    struct err ignored;
     out->source = find_doc(options, "validator");
     if (level != NULL && !validator_level_parse(level, &out->level))
         out->level = VALIDATOR_STRICT;
@@ -48,7 +62,7 @@ static void read_validator(struct arena *arena, struct bdoc options, struct vali
     out->version = hash_bytes(out->source.data, out->source.len) ^ ((uint64_t)out->level << 8) ^ (uint64_t)out->action;
     if (out->version <= VALIDATOR_BYPASSED)
         out->version = VALIDATOR_BYPASSED + 1;
-    if (!filter_compile(arena, out->source, NULL, &filter, &ignored))
+    if (!compile_validator(object, &filter))
         return;
     out->deterministic = filter_is_deterministic(filter);
     if (out->deterministic)
@@ -81,7 +95,7 @@ static void *make(struct bdoc options)
     traits->clustered = bdoc_has(options, "clusteredIndex");
     traits->expire_after = find_i64(options, "expireAfterSeconds", -1);
     traits->collation = find_doc(options, "collation");
-    read_validator(&object->arena, options, &traits->validator);
+    read_validator(object, options);
     return traits;
 }
 
@@ -89,6 +103,7 @@ static void free_traits(void *traits)
 {
     struct traits_object *object = traits;
     arena_deinit(&object->arena);
+    collation_unref(object->collation);
     mem_free(object);
 }
 

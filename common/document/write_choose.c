@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "document/planner.h"
 #include "document/scan.h"
+#include "document/views.h"
 #include "document/write_op.h"
 #include "query/sorter.h"
 
@@ -20,10 +21,12 @@ static bool search_open(struct search *search, struct write_op *op, struct err *
 {
     struct write_current *current = &op->current;
     *search = (struct search){.op = op};
-    if (!read_txn_open(&search->read, op->engine, op->ns.full, op->version, err))
+    if (!read_txn_open_any(&search->read, op->engine, op->ns.full, op->version, err))
         return false;
     if (search->read.coll == NULL)
         return true;
+    if (search->read.coll->is_view)
+        return views_refuse_write(search->read.coll, err);
     struct plan_request request = {
         .filter = current->filter, .sort = current->sort, .hint = current->fields.hint, .limited = true};
     bool walks_records = current->resume_after != 0;
@@ -59,6 +62,12 @@ static struct document_claim_key record_claim(const struct search *search, uint6
     return (struct document_claim_key){.space = search->read.coll->id, .id = record_id};
 }
 
+static bool image_is_valid(const struct write_op *op, struct bdoc before, const struct buf *image, struct err *err)
+{
+    struct bdoc after = {.data = image->data, .len = (uint32_t)image->len};
+    return bdoc_same(before, after) || validation_check(&op->validation, before, after, err);
+}
+
 /* Adds the document to the statement, evaluated when that is the leader's task. */
 static bool add_candidate(struct write_op *op, uint64_t record_id, struct bdoc doc, struct err *err)
 {
@@ -83,7 +92,8 @@ static bool add_candidate(struct write_op *op, uint64_t record_id, struct bdoc d
             struct buf after = BUF_INIT;
             bool matched;
             bool ok = filter_eval(current->filter, doc, &match, &matched, err) &&
-                      update_apply(current->update, doc, &match, &after, &updated, err);
+                      update_apply(current->update, doc, &match, &after, &updated, err) &&
+                      image_is_valid(op, doc, &after, err);
             candidate->after =
                 (struct bdoc){.data = arena_copy(&current->chunk, after.data, after.len), .len = (uint32_t)after.len};
             buf_deinit(&after);
@@ -286,7 +296,7 @@ bool write_by_id_exists(struct write_op *op, const struct statement *statement, 
     struct read_txn read = {0};
     struct bval id;
     uint64_t record_id;
-    if (!read_txn_open(&read, op->engine, op->ns.full, op->version, err))
+    if (!read_txn_open_any(&read, op->engine, op->ns.full, op->version, err))
         return false;
     *exists = read.coll != NULL && bdoc_find(statement->filter, "_id", &id) &&
               record_find_id(read.txn, read.coll, &id, &record_id);

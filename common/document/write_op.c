@@ -250,6 +250,7 @@ static void begin_command(struct write_op *op, uint32_t count, struct buf *comma
         .let = op->let,
         .now_ms = op->env.now_ms,
         .ordered = op->ordered,
+        .tested = op->validation.tested,
         .count = count,
     };
     buf_append_u8(command, DOCUMENT_KIND_UPDATE);
@@ -342,6 +343,8 @@ static bool build_upsert_image(struct write_op *op, struct err *err)
     bool ok = current->fields.upsert_supplied
                   ? supplied_upsert(current, &image, err)
                   : update_build_upsert(current->update, current->filter, &current->statement.upsert_id, &image, err);
+    struct bdoc after = {.data = image.data, .len = (uint32_t)image.len};
+    ok = ok && validation_check(&op->validation, (struct bdoc){0}, after, err);
     if (ok)
         current->statement.upsert_image =
             (struct bdoc){.data = arena_copy(&current->arena, image.data, image.len), .len = (uint32_t)image.len};
@@ -369,6 +372,12 @@ static bool step_upsert(struct write_op *op, struct err *err)
     return true;
 }
 
+/* Before each log command: what it was tested with has to be in force when it is applied. */
+static bool look_at_validation(struct write_op *op, struct err *err)
+{
+    return validation_look(&op->validation, op->engine, op->ns.full, op->env.now_ms, &op->validation_arena, err);
+}
+
 /* One move of the current statement. True: the operation goes on by itself (or is over). False: the statement failed
  * with *err. */
 static bool step_current(struct write_op *op, struct err *err)
@@ -379,6 +388,9 @@ static bool step_current(struct write_op *op, struct err *err)
     /* Again for each chunk: a large multi-write may use up what was left when it began. */
     if (!op->is_delete && !store_check_space(document_engine_store(op->engine), err))
         return false;
+    if (!look_at_validation(op, err))
+        return false;
+    write_current_decide(op);
     if (statement->flags & STATEMENT_BY_ID) {
         propose_current(op);
         return true;
@@ -488,7 +500,7 @@ static bool step_next(struct write_op *op, struct err *err)
     if (op->iter.batch == NULL) /* findAndModify: its one statement was given to write_op_start_one */
         return false;
     op->entry_first = op->next;
-    if (!answer_missing_id(op, &answered, err))
+    if (!look_at_validation(op, err) || !answer_missing_id(op, &answered, err))
         return false;
     if (answered)
         return true;
@@ -556,11 +568,13 @@ struct write_op *write_op_new(struct command_ctx *ctx)
     op->ctx = ctx;
     op->engine = document_engine_of(ctx);
     op->ordered = true;
+    arena_init(&op->validation_arena);
     return op;
 }
 
 void write_op_free(struct write_op *op)
 {
+    arena_deinit(&op->validation_arena);
     mem_free(op);
 }
 
@@ -568,13 +582,15 @@ static void init(struct write_op *op)
 {
     op->waiter = (struct document_claim_waiter){.wake = submit_step, .arg = op};
     op->env = (struct expr_env){.now_ms = clock_wall_ms(), .let = op->let};
+    op->validation.bypass = op->bypass_validation;
     random_uuid(op->uuid);
     write_result_init(&op->result, !op->is_delete);
 }
 
 static bool look_at_target(struct write_op *op, struct err *err)
 {
-    return write_target_look(op->engine, &op->ns, op->expected_uuid, &op->ctx->arena, &op->default_order, err);
+    return write_target_look(op->engine, &op->ns, op->expected_uuid, &op->ctx->arena, &op->default_order, err) &&
+           look_at_validation(op, err);
 }
 
 void write_op_start(struct write_op *op)

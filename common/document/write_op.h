@@ -20,6 +20,7 @@
 #include "document/engine.h"
 #include "document/read_txn.h"
 #include "document/statement.h"
+#include "document/validation.h"
 #include "query/filter.h"
 #include "query/projection.h"
 #include "query/sort.h"
@@ -67,7 +68,9 @@ struct write_op {
     const struct bval_order *default_order; /* the collection's collation; NULL: strings by bytes */
     const uint8_t *expected_uuid;           /* collectionUUID; NULL: not given */
     bool bypass_validation;
-    uint8_t uuid[UUID_BYTES]; /* of the collection, should it have to be made */
+    struct arena validation_arena; /* of `validation` */
+    struct validation validation;  /* as it was at the last look, before each log command */
+    uint8_t uuid[UUID_BYTES];      /* of the collection, should it have to be made */
     bool is_delete;
     bool is_modify;                       /* findAndModify: one statement, its error is the command's */
     struct bdoc modify_fields;            /* findAndModify: the projection */
@@ -113,6 +116,8 @@ bool write_is_plain_by_id(const struct write_op *op, const struct statement *sta
                           const struct write_fields *fields);
 /* Compiles op->current; decides about BY_ID and IMAGE. */
 bool write_current_compile(struct write_op *op, struct err *err) ERR_WARN_UNUSED;
+/* Again for what a new look at the collection has found: a validator that the leader tests makes images necessary. */
+void write_current_decide(struct write_op *op);
 void write_current_deinit(struct write_current *current);
 
 /* ---- write_choose.c ---- */

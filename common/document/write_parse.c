@@ -81,10 +81,10 @@ static bool update_is_plain(const struct bval *update)
 bool write_is_plain_by_id(const struct write_op *op, const struct statement *statement,
                           const struct write_fields *fields)
 {
-    return op->default_order == NULL && fields->collation.data == NULL && fields->constants.data == NULL &&
-           !fields->upsert_supplied && fields->hint.type == BT_EOO && statement->sort.data == NULL &&
-           statement->array_filters.data == NULL && filter_is_plain(statement->filter) &&
-           update_is_plain(&statement->update);
+    return op->default_order == NULL && op->validation.filter == NULL && !op->validation.many_ids &&
+           fields->collation.data == NULL && fields->constants.data == NULL && !fields->upsert_supplied &&
+           fields->hint.type == BT_EOO && statement->sort.data == NULL && statement->array_filters.data == NULL &&
+           filter_is_plain(statement->filter) && update_is_plain(&statement->update);
 }
 
 /* The statement's collation, or the collection's. */
@@ -168,13 +168,26 @@ bool write_current_compile(struct write_op *op, struct err *err)
             return false;
         current->image |= !update_is_deterministic(current->update);
     }
+    write_current_decide(op);
+    return (statement->flags & STATEMENT_DELETE) ||
+           validation_check_update(&op->validation, statement->filter, &statement->update,
+                                   (statement->flags & STATEMENT_MULTI) != 0,
+                                   (statement->flags & STATEMENT_UPSERT) != 0, err);
+}
+
+void write_current_decide(struct write_op *op)
+{
+    struct write_current *current = &op->current;
+    struct statement *statement = &current->statement;
     struct bval id;
     bool by_id = filter_equality(current->filter, "_id", &id) && is_plain_value(id.type);
-    if (by_id && !current->image && current->fields.hint.type == BT_EOO)
+    if (op->validation.filter != NULL && !(statement->flags & STATEMENT_DELETE))
+        current->image = true;
+    statement->flags &= ~(unsigned)STATEMENT_BY_ID;
+    if (by_id && !current->image && current->fields.hint.type == BT_EOO && !op->validation.many_ids)
         statement->flags |= STATEMENT_BY_ID;
     if (current->image)
         statement->flags |= STATEMENT_IMAGE;
-    return true;
 }
 
 void write_current_deinit(struct write_current *current)
