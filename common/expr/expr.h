@@ -41,11 +41,23 @@ bool expr_eval(const struct expr *expr, struct bdoc root, struct arena *scratch,
 bool expr_is_constant(const struct expr *expr);
 /* For a plain field path ("$a.b"): the path without the dollar, else NULL. */
 const char *expr_field_path(const struct expr *expr);
+/* What is known about a document beside its fields, for {$meta: ...}; BT_EOO: not known. Borrowed. */
+struct expr_meta {
+    struct bval record_id; /* int64 */
+    struct bval sort_key;  /* an array: one value for each part of the sort */
+    struct bval index_key; /* a document: the keys of the entry that the document was found by */
+};
+/* expr_eval with metadata, NULL: none. */
+bool expr_eval_meta(const struct expr *expr, struct bdoc root, const struct expr_meta *meta, struct arena *scratch,
+                    struct bval *out, struct err *err) ERR_WARN_UNUSED;
 /* Adds the top-level names of `root` that the expression reads by calling `add`; false: it may read the whole document.
  */
 bool expr_dependencies(const struct expr *expr, void (*add)(void *arg, const char *path), void *arg);
 /* Truth as $cond, $and and $match's $expr see it: false, null, undefined, missing and numbers equal to 0 are false. */
 bool expr_value_is_true(const struct bval *value);
+
+/* The number of values that $firstN, $topN and the like ask for: whole and above 0; 5787902, 5787903, 5787908. */
+bool expr_read_n(const struct bval *val, int64_t *out, struct err *err) ERR_WARN_UNUSED;
 
 /* What expressions and stages have built must not nest deeper than what may come in (BDOC_MAX_WIRE_DEPTH), since
  * everything that reads documents recurses: ERR_Overflow. */

@@ -5,10 +5,9 @@
 
 enum {
     ERR_EXPR_UNKNOWN = 168,
-    ERR_EXPR_ARG_COUNT = 16020,
-    ERR_EXPR_ARG_RANGE = 28667,
     ERR_EXPR_FIELD_COUNT = 15983,
     ERR_EXPR_VARIABLE = 17276,
+    ERR_EXPR_UNAVAILABLE = 51144,
     ERR_EXPR_EMPTY_NAME = 15998,
     ERR_EXPR_PATH_END = 40353,
     ERR_EXPR_EMPTY_PATH = 40352,
@@ -16,7 +15,8 @@ enum {
     ERR_EXPR_DOT_NAME = 16412,
     ERR_EXPR_NULL_NAME = 16411,
     ERR_EXPR_BAD_PATH = 16872,
-    ERR_EXPR_DEPTH = 15, /* Overflow */
+    ERR_EXPR_DEPTH = 15,        /* Overflow */
+    FOLD_MAX_BYTES = 64 * 1024, /* of a constant's value that is kept */
 };
 
 struct expr *expr_new(struct expr_compiler *c, enum expr_kind kind)
@@ -25,6 +25,7 @@ struct expr *expr_new(struct expr_compiler *c, enum expr_kind kind)
     node->kind = kind;
     node->slot = EXPR_SLOT_ROOT;
     node->slot2 = EXPR_SLOT_ROOT;
+    node->order = c->env != NULL ? c->env->order : NULL;
     return node;
 }
 
@@ -105,7 +106,7 @@ static bool split_path(struct expr_compiler *c, struct expr *node, const char *t
 }
 
 /* $$NOW, $$REMOVE and their like: constants. False: no such name. */
-static bool find_constant(const struct expr_compiler *c, const char *name, uint32_t len, struct bval *out)
+static bool find_constant(struct expr_compiler *c, const char *name, uint32_t len, struct bval *out)
 {
     *out = BVAL_MISSING;
     if (len == 6 && memcmp(name, "REMOVE", 6) == 0)
@@ -157,6 +158,16 @@ static struct expr *constant_path(struct expr_compiler *c, struct bval value, co
     return node;
 }
 
+/* Variables of MongoDB that have no value here: there are no users yet, and no cluster time before it is known. */
+static bool is_unavailable(uint32_t len, const char *name)
+{
+    static const char *const names[] = {"CLUSTER_TIME", "USER_ROLES", "SEARCH_META"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strlen(names[i]) == len && memcmp(names[i], name, len) == 0)
+            return true;
+    return false;
+}
+
 /* "$$name.rest". */
 static struct expr *compile_variable(struct expr_compiler *c, const char *text, uint32_t len)
 {
@@ -189,6 +200,10 @@ static struct expr *compile_variable(struct expr_compiler *c, const char *text, 
         return NULL;
     if (in_let)
         return constant_path(c, value, rest, rest_len);
+    if (!found && is_unavailable(name_len, text)) {
+        err_set(c->err, ERR_EXPR_UNAVAILABLE, "the system variable '%.*s' is not available here", (int)name_len, text);
+        return NULL;
+    }
     if (!found) {
         err_set(c->err, ERR_EXPR_VARIABLE, "Use of undefined variable: %.*s", (int)name_len, text);
         return NULL;
@@ -237,87 +252,20 @@ static struct expr *compile_array(struct expr_compiler *c, const struct bval *so
     return node;
 }
 
-static bool check_count(struct expr_compiler *c, const struct expr_operator *op, uint32_t count)
+/* A call that reads no document is evaluated once, here. One that fails stays as it is: it may never be reached. */
+static void fold(struct expr_compiler *c, struct expr *call)
 {
-    int passed = (int)count;
-    if (passed >= op->min_args && (op->max_args < 0 || passed <= op->max_args))
-        return true;
-    if (op->min_args == op->max_args)
-        return err_set(c->err, ERR_EXPR_ARG_COUNT, "Expression %s takes exactly %d arguments. %d were passed in.",
-                       op->name, op->min_args, passed);
-    return err_set(c->err, ERR_EXPR_ARG_RANGE,
-                   "Expression %s takes at least %d arguments, and at most %d, but %d were passed in.", op->name,
-                   op->min_args, op->max_args, passed);
-}
-
-/* Place of `name` among the blank-separated names; -1: not there. */
-static int named_index(const char *names, const char *name, uint32_t *count)
-{
-    int found = -1;
-    int index = 0;
-    size_t len = strlen(name);
-    for (const char *at = names; *at != 0; index++) {
-        size_t part = strcspn(at, " ");
-        if (part == len && memcmp(at, name, len) == 0)
-            found = index;
-        at += part;
-        at += *at == ' ' ? 1 : 0;
+    if (!call->constant || call->kind == EXPR_CONSTANT)
+        return;
+    struct arena scratch;
+    struct err ignored;
+    struct bval value;
+    arena_init(&scratch);
+    if (expr_eval(call, bdoc_empty(), &scratch, &value, &ignored) && value.len <= FOLD_MAX_BYTES) {
+        call->value = make_copy(c->arena, &value);
+        call->kind = EXPR_CONSTANT;
     }
-    *count = (uint32_t)index;
-    return found;
-}
-
-/* {$op: {input: ..., to: ...}}. */
-static bool compile_named(struct expr_compiler *c, struct expr *call, struct bdoc operand)
-{
-    uint32_t count;
-    named_index(call->op->arg_names, "", &count);
-    expr_reserve_args(c, call, count);
-    struct biter iter;
-    struct belem elem;
-    biter_init(&iter, operand);
-    while (biter_next(&iter, &elem)) {
-        int index = named_index(call->op->arg_names, elem.key, &count);
-        if (index < 0)
-            return err_set(c->err, ERR_FailedToParse, "%s found an unknown argument: %s", call->op->name, elem.key);
-        if (!expr_compile_arg(c, call, (uint32_t)index, &elem.val))
-            return false;
-    }
-    for (int i = 0; i < call->op->min_args; i++)
-        if (call->args[i] == NULL)
-            return err_set(c->err, ERR_FailedToParse, "Missing a required parameter to %s", call->op->name);
-    return true;
-}
-
-static bool compile_operand(struct expr_compiler *c, struct expr *call, const struct bval *operand)
-{
-    const struct expr_operator *op = call->op;
-    if (op->compile != NULL)
-        return op->compile(c, call, operand);
-    if (op->arg_names != NULL && operand->type == BT_DOCUMENT)
-        return compile_named(c, call, bval_doc(operand));
-    /* Of the operators with named arguments only $cond has a positional form. */
-    if (op->arg_names != NULL && strcmp(op->name, "$cond") != 0)
-        return err_set(c->err, ERR_FailedToParse, "%s only supports an object as its argument", op->name);
-    if (operand->type != BT_ARRAY) {
-        if (!check_count(c, op, 1))
-            return false;
-        expr_reserve_args(c, call, 1);
-        return expr_compile_arg(c, call, 0, operand);
-    }
-    struct bdoc list = bval_doc(operand);
-    uint32_t count = bdoc_count(list);
-    if (!check_count(c, op, count))
-        return false;
-    expr_reserve_args(c, call, count);
-    struct biter iter;
-    struct belem item;
-    uint32_t i = 0;
-    biter_init(&iter, list);
-    while (biter_next(&iter, &item))
-        if (!expr_compile_arg(c, call, i++, &item.val))
-            return false;
-    return true;
+    arena_deinit(&scratch);
 }
 
 static struct expr *compile_call(struct expr_compiler *c, struct bdoc doc, const struct belem *first)
@@ -336,11 +284,14 @@ static struct expr *compile_call(struct expr_compiler *c, struct bdoc doc, const
     }
     struct expr *call = expr_new(c, EXPR_CALL);
     call->op = op;
-    if (!compile_operand(c, call, &first->val))
+    bool compiled =
+        op->compile != NULL ? op->compile(c, call, &first->val) : expr_compile_operand(c, call, &first->val);
+    if (!compiled)
         return NULL;
     call->constant = op->compile == NULL || call->kind == EXPR_CONSTANT;
     for (uint32_t i = 0; i < call->arg_count; i++)
         call->constant = call->constant && (call->args[i] == NULL || call->args[i]->constant);
+    fold(c, call);
     return call;
 }
 
@@ -444,8 +395,9 @@ bool expr_dependencies(const struct expr *expr, void (*add)(void *arg, const cha
 const struct expr_operator *expr_find_operator(const char *name)
 {
     static const struct expr_operator *const tables[] = {
-        expr_ops_arithmetic, expr_ops_logic, expr_ops_array, expr_ops_scope,   expr_ops_string,
-        expr_ops_object,     expr_ops_set,   expr_ops_date,  expr_ops_convert, expr_ops_sum,
+        expr_ops_arithmetic, expr_ops_logic, expr_ops_array,     expr_ops_scope,     expr_ops_string, expr_ops_object,
+        expr_ops_set,        expr_ops_date,  expr_ops_convert,   expr_ops_sum,       expr_ops_math,   expr_ops_bits,
+        expr_ops_sort,       expr_ops_regex, expr_ops_date_text, expr_ops_date_math, expr_ops_fields, expr_ops_other,
     };
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         for (const struct expr_operator *op = tables[i]; op->name != NULL; op++)

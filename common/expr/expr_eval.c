@@ -1,12 +1,15 @@
 #include "expr/expr_tree.h"
 
 #include "base/check.h"
+#include "base/interrupt.h"
 
 #include <string.h>
 
 enum {
     STACK_ARGS = 4,      /* calls with more arguments keep them in scratch */
     LEVEL_MIN_BYTES = 7, /* of one level of nesting: type, empty name, length, end */
+    EMPTY_BYTES = 5,     /* of a document without fields */
+    FIELD_BYTES = 2,     /* of a field beside its name and payload: type and NUL */
 };
 
 bool expr_is_nullish(const struct bval *val)
@@ -63,19 +66,64 @@ bool expr_check_size(struct expr_scope *scope, size_t bytes)
                    EXPR_MAX_RESULT_BYTES);
 }
 
+/* Type, name and payload of one field at `to`; returns the place behind it. */
+static uint8_t *put_field(uint8_t *to, const char *key, size_t key_len, const struct bval *val)
+{
+    *to++ = val->type;
+    memcpy(to, key, key_len);
+    to[key_len] = 0;
+    to += key_len + 1;
+    if (val->len > 0)
+        memcpy(to, val->data, val->len);
+    return to + val->len;
+}
+
+static struct bval finished(uint8_t *data, uint32_t bytes, uint8_t type)
+{
+    store_le32(data, bytes);
+    return (struct bval){.type = type, .len = bytes, .data = data};
+}
+
 bool expr_make_array(struct expr_scope *scope, const struct bval *items, size_t count, struct bval *out)
 {
-    struct buf buf = BUF_INIT;
-    size_t start = write_begin(&buf);
+    size_t bytes = EMPTY_BYTES;
+    size_t digits = 1;
+    size_t next_width = 10;
     for (size_t i = 0; i < count; i++) {
-        write_item(&buf, (uint32_t)i, items[i].type == BT_EOO ? &BVAL_NULL : &items[i]);
-        if (!expr_check_size(scope, buf.len)) {
-            buf_deinit(&buf);
-            return false;
+        if (i == next_width) {
+            digits++;
+            next_width *= 10;
         }
+        bytes += FIELD_BYTES + digits + items[i].len;
+        if (!expr_check_size(scope, bytes))
+            return false;
     }
-    write_end(&buf, start);
-    *out = make_doc(scope->scratch, &buf, BT_ARRAY);
+    uint8_t *data = arena_alloc(scope->scratch, bytes);
+    uint8_t *at = data + 4;
+    for (size_t i = 0; i < count; i++) {
+        char name[WRITER_INDEX_BYTES];
+        size_t len = write_index_name(name, (uint32_t)i);
+        at = put_field(at, name, len, items[i].type == BT_EOO ? &BVAL_NULL : &items[i]);
+    }
+    *out = finished(data, (uint32_t)bytes, BT_ARRAY);
+    return true;
+}
+
+bool expr_make_document(struct expr_scope *scope, const struct expr_name *names, const struct bval *values,
+                        size_t count, struct bval *out)
+{
+    size_t bytes = EMPTY_BYTES;
+    for (size_t i = 0; i < count; i++)
+        if (values[i].type != BT_EOO)
+            bytes += FIELD_BYTES + names[i].len + values[i].len;
+    if (!expr_check_size(scope, bytes))
+        return false;
+    uint8_t *data = arena_alloc(scope->scratch, bytes);
+    uint8_t *at = data + 4;
+    for (size_t i = 0; i < count; i++)
+        if (values[i].type != BT_EOO)
+            at = put_field(at, names[i].text, names[i].len, &values[i]);
+    *out = finished(data, (uint32_t)bytes, BT_DOCUMENT);
     return true;
 }
 
@@ -156,23 +204,6 @@ static bool run_path(struct expr_scope *scope, const struct expr *expr, struct b
     return expr_walk(scope, doc, expr->names, expr->name_count, out);
 }
 
-static bool run_document(struct expr_scope *scope, const struct expr *expr, struct bval *out)
-{
-    struct buf buf = BUF_INIT;
-    size_t start = write_begin(&buf);
-    for (uint32_t i = 0; i < expr->arg_count; i++) {
-        struct bval value;
-        if (!expr_run(scope, expr->args[i], &value) || !expr_check_size(scope, buf.len + value.len)) {
-            buf_deinit(&buf);
-            return false;
-        }
-        write_value(&buf, expr->names[i].text, expr->names[i].len, &value);
-    }
-    write_end(&buf, start);
-    *out = make_doc(scope->scratch, &buf, BT_DOCUMENT);
-    return true;
-}
-
 static bool run_args(struct expr_scope *scope, const struct expr *expr, struct bval *args)
 {
     for (uint32_t i = 0; i < expr->arg_count; i++) {
@@ -190,6 +221,13 @@ static struct bval *room_for_args(struct expr_scope *scope, const struct expr *e
     return arena_alloc(scope->scratch, expr->arg_count * sizeof *few);
 }
 
+static bool run_document(struct expr_scope *scope, const struct expr *expr, struct bval *out)
+{
+    struct bval few[STACK_ARGS];
+    struct bval *values = room_for_args(scope, expr, few);
+    return run_args(scope, expr, values) && expr_make_document(scope, expr->names, values, expr->arg_count, out);
+}
+
 static bool run_array(struct expr_scope *scope, const struct expr *expr, struct bval *out)
 {
     struct bval few[STACK_ARGS];
@@ -199,7 +237,7 @@ static bool run_array(struct expr_scope *scope, const struct expr *expr, struct 
 
 static bool run_call(struct expr_scope *scope, const struct expr *expr, struct bval *out)
 {
-    if (!expr_check_scratch(scope))
+    if (!expr_check_scratch(scope) || !interrupt_step(scope->err))
         return false;
     if (expr->op->lazy)
         return expr->op->eval(scope, expr, NULL, out);
@@ -227,11 +265,19 @@ bool expr_run(struct expr_scope *scope, const struct expr *expr, struct bval *ou
     UNREACHABLE();
 }
 
-bool expr_eval(const struct expr *expr, struct bdoc root, struct arena *scratch, struct bval *out, struct err *err)
+bool expr_eval_meta(const struct expr *expr, struct bdoc root, const struct expr_meta *meta, struct arena *scratch,
+                    struct bval *out, struct err *err)
 {
-    struct expr_scope scope;
+    struct expr_scope scope; /* variables are written before they are read */
     scope.root = root;
     scope.scratch = scratch;
     scope.err = err;
+    scope.order = expr->order;
+    scope.meta = meta;
     return expr_run(&scope, expr, out);
+}
+
+bool expr_eval(const struct expr *expr, struct bdoc root, struct arena *scratch, struct bval *out, struct err *err)
+{
+    return expr_eval_meta(expr, root, NULL, scratch, out, err);
 }

@@ -57,8 +57,10 @@ struct expr {
     const struct expr_operator *op; /* EXPR_CALL */
     struct expr **args; /* EXPR_CALL, EXPR_DOCUMENT (one for each name), EXPR_ARRAY; an absent named one is NULL */
     uint32_t arg_count;
-    uint64_t seed; /* $rand */
-    int *slots;    /* $let: slot of each argument but the last */
+    uint64_t seed;                  /* $rand */
+    int *slots;                     /* $let: slot of each argument but the last */
+    const struct bval_order *order; /* the operation's collation; NULL: simple */
+    void *extra;                    /* of the operator's own file */
 };
 
 /* One evaluation. */
@@ -66,6 +68,8 @@ struct expr_scope {
     struct bdoc root;
     struct arena *scratch;
     struct err *err;
+    const struct bval_order *order; /* how strings compare; NULL: by bytes */
+    const struct expr_meta *meta;   /* NULL: none */
     struct bval vars[EXPR_MAX_VARIABLES];
     int depth;
 };
@@ -93,6 +97,10 @@ struct expr *expr_compile_value(struct expr_compiler *c, const struct bval *sour
 /* Room for `count` arguments. */
 void expr_reserve_args(struct expr_compiler *c, struct expr *call, uint32_t count);
 bool expr_compile_arg(struct expr_compiler *c, struct expr *call, uint32_t index, const struct bval *source);
+/* The operand of a call that has no compile function of its own: a list, a single argument or named ones. */
+bool expr_compile_operand(struct expr_compiler *c, struct expr *call, const struct bval *operand);
+/* The argument stands in the specification. */
+bool expr_has_arg(const struct expr *call, uint32_t index);
 /* Brings a variable into scope and returns its slot; -1 after an error. `keep` variables remain: set var_count back. */
 int expr_define(struct expr_compiler *c, const char *name, uint32_t len);
 
@@ -102,6 +110,9 @@ bool expr_is_nullish(const struct bval *val);
 /* Descends from a document as a field path does: through arrays of documents too. */
 bool expr_walk(struct expr_scope *scope, struct bdoc doc, const struct expr_name *names, uint32_t count,
                struct bval *out);
+/* A document of values under names, in scratch; missing ones are left out. */
+bool expr_make_document(struct expr_scope *scope, const struct expr_name *names, const struct bval *values,
+                        size_t count, struct bval *out);
 /* Fails when intermediate values take more than EXPR_MAX_SCRATCH_BYTES: loops ask, as they keep every step. */
 bool expr_check_scratch(struct expr_scope *scope);
 /* Fails when the result would be larger than EXPR_MAX_RESULT_BYTES. */
@@ -132,5 +143,13 @@ extern const struct expr_operator expr_ops_set[];
 extern const struct expr_operator expr_ops_date[];
 extern const struct expr_operator expr_ops_convert[];
 extern const struct expr_operator expr_ops_sum[];
+extern const struct expr_operator expr_ops_math[];
+extern const struct expr_operator expr_ops_bits[];
+extern const struct expr_operator expr_ops_sort[];
+extern const struct expr_operator expr_ops_regex[];
+extern const struct expr_operator expr_ops_date_text[];
+extern const struct expr_operator expr_ops_date_math[];
+extern const struct expr_operator expr_ops_fields[];
+extern const struct expr_operator expr_ops_other[];
 
 #endif

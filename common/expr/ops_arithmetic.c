@@ -1,4 +1,4 @@
-/* $add, $subtract, $multiply, $divide, $mod and the functions of one number. */
+/* $add, $subtract, $multiply, $divide, $mod and roundings. */
 #include "expr/expr_tree.h"
 
 #include "bson/decimal.h"
@@ -9,6 +9,7 @@ enum {
     ERR_ADD_TYPE = 14, /* TypeMismatch since 5.0 */
     ERR_DIVIDE_ZERO = 2,
     ERR_MOD_ZERO = 16610,
+    ERR_MOD_TYPE = 16611,
     ERR_UNARY_TYPE = 28765,
     ERR_MULTIPLE_DATES = 16612,
 };
@@ -123,7 +124,7 @@ static bool two_numbers(struct expr_scope *s, const struct expr *call, const str
     if (*null)
         return true;
     if (!bval_is_number(&args[0]) || !bval_is_number(&args[1]))
-        return err_set(s->err, ERR_TypeMismatch, "%s only supports numeric types, not %s and %s", call->op->name,
+        return err_set(s->err, call->op->tag, "%s only supports numeric types, not %s and %s", call->op->name,
                        bval_type_name(args[0].type), bval_type_name(args[1].type));
     pair[0] = number_of(&args[0]);
     pair[1] = number_of(&args[1]);
@@ -286,139 +287,16 @@ static bool op_round(struct expr_scope *s, const struct expr *call, const struct
     return true;
 }
 
-enum function {
-    FUNCTION_SQRT,
-    FUNCTION_EXP,
-    FUNCTION_LN,
-    FUNCTION_LOG10,
-};
-
-static double apply_f64(int which, double x)
-{
-    switch (which) {
-    case FUNCTION_SQRT:
-        return sqrt(x);
-    case FUNCTION_EXP:
-        return exp(x);
-    case FUNCTION_LN:
-        return log(x);
-    default:
-        return log10(x);
-    }
-}
-
-/* Decimal logarithms and powers have no exact arithmetic here; a double's 15 digits would be a wrong answer. */
-static bool no_decimal(struct expr_scope *s, const struct expr *call)
-{
-    return err_set(s->err, ERR_NotImplemented, "%s of a decimal is not supported", call->op->name);
-}
-
-static bool op_function(struct expr_scope *s, const struct expr *call, const struct bval *args, struct bval *out)
-{
-    bool null;
-    struct number n;
-    int which = call->op->tag;
-    *out = BVAL_NULL;
-    if (!one_number(s, call, &args[0], &null, &n) || null)
-        return null;
-    if (which == FUNCTION_SQRT && number_is_negative(&n) && !number_is_nan(&n))
-        return err_set(s->err, 28714, "$sqrt's argument must be greater than or equal to 0");
-    bool positive = number_is_nan(&n) || (!number_is_negative(&n) && !number_is_zero(&n));
-    if (which == FUNCTION_LN && !positive)
-        return err_set(s->err, 28766, "$ln's argument must be a positive number");
-    if (which == FUNCTION_LOG10 && !positive)
-        return err_set(s->err, 28761, "$log10's argument must be a positive number");
-    if (n.type == BT_DECIMAL128 && which != FUNCTION_SQRT)
-        return no_decimal(s, call);
-    if (n.type == BT_DECIMAL128)
-        n.dec = decimal_sqrt(n.dec);
-    else
-        n = number_f64(apply_f64(which, number_to_f64(&n)));
-    *out = result(s, &n);
-    return true;
-}
-
-static bool op_log(struct expr_scope *s, const struct expr *call, const struct bval *args, struct bval *out)
-{
-    *out = BVAL_NULL;
-    if (expr_is_nullish(&args[0]) || expr_is_nullish(&args[1]))
-        return true;
-    if (!bval_is_number(&args[0]))
-        return err_set(s->err, 28756, "$log's argument must be numeric, not %s", bval_type_name(args[0].type));
-    if (!bval_is_number(&args[1]))
-        return err_set(s->err, 28757, "$log's base must be numeric, not %s", bval_type_name(args[1].type));
-    struct number x = number_of(&args[0]);
-    struct number base = number_of(&args[1]);
-    if (!number_is_nan(&x) && (number_is_negative(&x) || number_is_zero(&x)))
-        return err_set(s->err, 28758, "$log's argument must be a positive number");
-    double base_f64 = number_to_f64(&base);
-    if (!isnan(base_f64) && (base_f64 <= 0 || base_f64 == 1))
-        return err_set(s->err, 28759, "$log's base must be a positive number not equal to 1");
-    if (number_wider(x.type, base.type) == BT_DECIMAL128)
-        return no_decimal(s, call);
-    *out = make_f64(s->scratch, log(number_to_f64(&x)) / log(base_f64));
-    return true;
-}
-
-/* Exact when it fits an int64. */
-static bool pow_i64(int64_t base, int64_t exponent, int64_t *out)
-{
-    int64_t value = 1;
-    if (exponent < 0 && (base == 1 || base == -1))
-        exponent = exponent % 2 == 0 ? 0 : 1;
-    if (exponent < 0 || (exponent > 63 && base != 0 && base != 1 && base != -1))
-        return false;
-    if (exponent > 63)
-        exponent = 2 + exponent % 2;
-    for (int64_t i = 0; i < exponent; i++)
-        if (__builtin_mul_overflow(value, base, &value))
-            return false;
-    *out = value;
-    return true;
-}
-
-static bool op_pow(struct expr_scope *s, const struct expr *call, const struct bval *args, struct bval *out)
-{
-    *out = BVAL_NULL;
-    if (expr_is_nullish(&args[0]) || expr_is_nullish(&args[1]))
-        return true;
-    if (!bval_is_number(&args[0]))
-        return err_set(s->err, 28762, "$pow's base must be numeric, not %s", bval_type_name(args[0].type));
-    if (!bval_is_number(&args[1]))
-        return err_set(s->err, 28763, "$pow's exponent must be numeric, not %s", bval_type_name(args[1].type));
-    struct number a = number_of(&args[0]);
-    struct number b = number_of(&args[1]);
-    uint8_t type = number_wider(a.type, b.type);
-    int64_t exact;
-    if (number_is_zero(&a) && number_is_negative(&b))
-        return err_set(s->err, 28764, "$pow cannot take a base of 0 and a negative exponent");
-    struct number value;
-    if (type == BT_DECIMAL128)
-        return no_decimal(s, call);
-    if (type != BT_DOUBLE && pow_i64(a.i64, b.i64, &exact))
-        value = number_narrow(exact, type);
-    else
-        value = number_f64(pow(number_to_f64(&a), number_to_f64(&b)));
-    *out = result(s, &value);
-    return true;
-}
-
 const struct expr_operator expr_ops_arithmetic[] = {
     {"$add", 0, -1, false, op_add, NULL, NULL, 0},
     {"$subtract", 2, 2, false, op_subtract, NULL, NULL, 0},
     {"$multiply", 0, -1, false, op_multiply, NULL, NULL, 0},
-    {"$divide", 2, 2, false, op_divide, NULL, NULL, 0},
-    {"$mod", 2, 2, false, op_mod, NULL, NULL, 0},
+    {"$divide", 2, 2, false, op_divide, NULL, NULL, ERR_TypeMismatch},
+    {"$mod", 2, 2, false, op_mod, NULL, NULL, ERR_MOD_TYPE},
     {"$abs", 1, 1, false, op_abs, NULL, NULL, 0},
     {"$floor", 1, 1, false, op_floor_ceil, NULL, NULL, 0},
     {"$ceil", 1, 1, false, op_floor_ceil, NULL, NULL, 1},
     {"$round", 1, 2, false, op_round, NULL, NULL, 0},
     {"$trunc", 1, 2, false, op_round, NULL, NULL, 1},
-    {"$sqrt", 1, 1, false, op_function, NULL, NULL, FUNCTION_SQRT},
-    {"$exp", 1, 1, false, op_function, NULL, NULL, FUNCTION_EXP},
-    {"$ln", 1, 1, false, op_function, NULL, NULL, FUNCTION_LN},
-    {"$log10", 1, 1, false, op_function, NULL, NULL, FUNCTION_LOG10},
-    {"$log", 2, 2, false, op_log, NULL, NULL, 0},
-    {"$pow", 2, 2, false, op_pow, NULL, NULL, 0},
     {NULL, 0, 0, false, NULL, NULL, NULL, 0},
 };

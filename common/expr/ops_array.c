@@ -1,4 +1,5 @@
 /* Arrays. */
+#include "base/interrupt.h"
 #include "expr/expr_tree.h"
 
 #include <string.h>
@@ -101,7 +102,9 @@ static bool op_in(struct expr_scope *s, const struct expr *call, const struct bv
     struct belem item;
     biter_init(&iter, bval_doc(&args[1]));
     while (biter_next(&iter, &item)) {
-        if (args[0].type != BT_EOO && bval_equal(&args[0], &item.val)) {
+        if (!interrupt_step(s->err))
+            return false;
+        if (args[0].type != BT_EOO && bval_equal_ordered(&args[0], &item.val, s->order)) {
             *out = make_bool(true);
             return true;
         }
@@ -140,7 +143,7 @@ static bool op_index_of_array(struct expr_scope *s, const struct expr *call, con
     struct expr_items items = expr_array_items(s, &args[0]);
     int32_t found = -1;
     for (size_t i = start; i < items.count && i < end && found < 0; i++)
-        if (args[1].type != BT_EOO && bval_equal(&items.items[i], &args[1]))
+        if (args[1].type != BT_EOO && bval_equal_ordered(&items.items[i], &args[1], s->order))
             found = (int32_t)i;
     *out = make_i32(s->scratch, found);
     return true;
@@ -164,6 +167,17 @@ static bool op_reverse(struct expr_scope *s, const struct expr *call, const stru
     return expr_make_array(s, items.items, items.count, out);
 }
 
+/* `code` is for what is no number, the next one for what is no 32-bit integer. */
+static bool slice_number(struct expr_scope *s, const struct bval *arg, int32_t code, int64_t *out)
+{
+    if (!bval_is_number(arg))
+        return err_set(s->err, code, "an argument of $slice must be numeric, but is of type: %s",
+                       bval_type_name(arg->type));
+    if (!is_i32(arg, out))
+        return err_set(s->err, code + 1, "an argument of $slice can't be represented as a 32-bit integer");
+    return true;
+}
+
 static bool op_slice(struct expr_scope *s, const struct expr *call, const struct bval *args, struct bval *out)
 {
     int64_t first;
@@ -175,8 +189,8 @@ static bool op_slice(struct expr_scope *s, const struct expr *call, const struct
     if (args[0].type != BT_ARRAY)
         return err_set(s->err, 28724, "First argument to $slice must be an array, but is of type: %s",
                        bval_type_name(args[0].type));
-    if (!is_i32(&args[1], &first))
-        return err_set(s->err, 28725, "Second argument to $slice must be a 32-bit integer");
+    if (!slice_number(s, &args[1], 28725, &first))
+        return false;
     struct expr_items items = expr_array_items(s, &args[0]);
     int64_t count = (int64_t)items.count;
     int64_t start = 0;
@@ -185,8 +199,8 @@ static bool op_slice(struct expr_scope *s, const struct expr *call, const struct
         start = first < 0 && -first < count ? count + first : 0;
         end = first >= 0 && first < count ? first : count;
     } else {
-        if (!is_i32(&args[2], &length))
-            return err_set(s->err, 28727, "Third argument to $slice must be a 32-bit integer");
+        if (!slice_number(s, &args[2], 28727, &length))
+            return false;
         if (length <= 0)
             return err_set(s->err, 28729, "Third argument to $slice must be positive: %lld", (long long)length);
         start = first >= 0 ? first : -first < count ? count + first : 0;
@@ -256,11 +270,16 @@ static bool compile_zip(struct expr_compiler *c, struct expr *call, const struct
         else
             call->slot = bval_bool(&elem.val) ? 1 : 0;
     }
-    if (inputs.type != BT_ARRAY || bdoc_is_empty(bval_doc(&inputs)))
+    if (inputs.type != BT_EOO && inputs.type != BT_ARRAY)
+        return err_set(c->err, 34461, "inputs must be an array of expressions, found %s", bval_type_name(inputs.type));
+    if (defaults.type != BT_EOO && defaults.type != BT_ARRAY)
+        return err_set(c->err, 34462, "defaults must be an array of expressions, found %s",
+                       bval_type_name(defaults.type));
+    if (inputs.type == BT_EOO || bdoc_is_empty(bval_doc(&inputs)))
         return err_set(c->err, 34465, "$zip requires at least one input array");
     uint32_t count = bdoc_count(bval_doc(&inputs));
     uint32_t default_count = defaults.type == BT_ARRAY ? bdoc_count(bval_doc(&defaults)) : 0;
-    if (defaults.type != BT_EOO && call->slot == 0)
+    if (default_count != 0 && call->slot == 0)
         return err_set(c->err, 34466, "cannot specify defaults unless useLongestLength is true");
     if (default_count != 0 && default_count != count)
         return err_set(c->err, 34467, "defaults and inputs must have the same length");
@@ -295,7 +314,7 @@ static bool op_zip(struct expr_scope *s, const struct expr *call, const struct b
             bool has_default = call->arg_count > width;
             line[i] = row < columns[i].count ? columns[i].items[row] : has_default ? args[width + i] : BVAL_NULL;
         }
-        if (!expr_make_array(s, line, width, &lines[row]))
+        if (!interrupt_step(s->err) || !expr_check_scratch(s) || !expr_make_array(s, line, width, &lines[row]))
             return false;
     }
     return expr_make_array(s, lines, rows, out);

@@ -14,7 +14,7 @@ enum compare_tag {
 };
 
 /* Expressions put a missing value before null; everywhere else the two are equal. */
-static int compare_values(const struct bval *a, const struct bval *b)
+static int compare_values(const struct expr_scope *s, const struct bval *a, const struct bval *b)
 {
     if (a->type == BT_EOO || b->type == BT_EOO) {
         if (a->type == b->type)
@@ -23,12 +23,12 @@ static int compare_values(const struct bval *a, const struct bval *b)
         int order = other->type == BT_MIN_KEY ? 1 : -1;
         return a->type == BT_EOO ? order : -order;
     }
-    return bval_compare(a, b);
+    return bval_compare_ordered(a, b, s->order);
 }
 
 static bool op_compare(struct expr_scope *s, const struct expr *call, const struct bval *args, struct bval *out)
 {
-    int order = compare_values(&args[0], &args[1]);
+    int order = compare_values(s, &args[0], &args[1]);
     bool truth = false;
     switch (call->op->tag) {
     case COMPARE_EQ:

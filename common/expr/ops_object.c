@@ -1,28 +1,48 @@
-/* Documents: $mergeObjects, $objectToArray, $arrayToObject, $getField; and $type. */
+/* Documents: $mergeObjects, $objectToArray, $arrayToObject. */
+#include "base/interrupt.h"
 #include "base/map.h"
-#include "base/random.h"
-#include "bson/hash.h"
 #include "expr/expr_tree.h"
 
 #include <string.h>
+
+enum {
+    FIELDS_SCANNED = 16, /* beyond that many fields they are found by hash */
+};
 
 /* A document under construction as a list of fields: a later one replaces the value of an earlier. */
 struct fields {
     struct belem *items;
     size_t count;
     size_t capacity;
+    struct map places; /* name -> items index + 1, once there are many */
 };
+
+static void *place_pointer(size_t index)
+{
+    return (void *)(uintptr_t)(index + 1);
+}
+
+static struct belem *fields_find(struct fields *fields, const struct belem *elem)
+{
+    if (fields->count > FIELDS_SCANNED) {
+        uintptr_t place = (uintptr_t)map_get(&fields->places, elem->key, elem->key_len);
+        return place == 0 ? NULL : &fields->items[place - 1];
+    }
+    for (size_t i = 0; i < fields->count; i++)
+        if (fields->items[i].key_len == elem->key_len && memcmp(fields->items[i].key, elem->key, elem->key_len) == 0)
+            return &fields->items[i];
+    return NULL;
+}
 
 static void fields_set(struct arena *arena, struct fields *fields, const struct belem *elem)
 {
-    for (size_t i = 0; i < fields->count; i++) {
-        if (fields->items[i].key_len == elem->key_len && memcmp(fields->items[i].key, elem->key, elem->key_len) == 0) {
-            fields->items[i].val = elem->val;
-            return;
-        }
+    struct belem *older = fields_find(fields, elem);
+    if (older != NULL) {
+        older->val = elem->val;
+        return;
     }
     if (fields->count == fields->capacity) {
-        size_t capacity = fields->capacity == 0 ? 16 : fields->capacity * 2;
+        size_t capacity = fields->capacity == 0 ? FIELDS_SCANNED : fields->capacity * 2;
         struct belem *items = arena_alloc(arena, capacity * sizeof *items);
         if (fields->count > 0)
             memcpy(items, fields->items, fields->count * sizeof *items);
@@ -30,21 +50,29 @@ static void fields_set(struct arena *arena, struct fields *fields, const struct 
         fields->capacity = capacity;
     }
     fields->items[fields->count++] = *elem;
+    size_t first = fields->count == FIELDS_SCANNED + 1 ? 0 : fields->count - 1;
+    for (size_t i = first; fields->count > FIELDS_SCANNED && i < fields->count; i++)
+        map_put(&fields->places, fields->items[i].key, fields->items[i].key_len, place_pointer(i));
 }
 
-static bool fields_document(struct expr_scope *s, const struct fields *fields, struct bval *out)
+/* The document, after which `fields` hold nothing. */
+static bool fields_document(struct expr_scope *s, struct fields *fields, struct bval *out)
 {
-    struct buf buf = BUF_INIT;
-    size_t start = write_begin(&buf);
-    for (size_t i = 0; i < fields->count; i++)
-        write_elem(&buf, &fields->items[i]);
-    write_end(&buf, start);
-    if (!expr_check_size(s, buf.len)) {
-        buf_deinit(&buf);
-        return false;
+    struct expr_name *names = arena_alloc(s->scratch, (fields->count + 1) * sizeof *names);
+    struct bval *values = arena_alloc(s->scratch, (fields->count + 1) * sizeof *values);
+    for (size_t i = 0; i < fields->count; i++) {
+        names[i] = (struct expr_name){fields->items[i].key, fields->items[i].key_len};
+        values[i] = fields->items[i].val;
     }
-    *out = make_doc(s->scratch, &buf, BT_DOCUMENT);
-    return true;
+    map_deinit(&fields->places);
+    return expr_make_document(s, names, values, fields->count, out);
+}
+
+/* The same after an error. */
+static bool fields_drop(struct fields *fields)
+{
+    map_deinit(&fields->places);
+    return false;
 }
 
 static bool merge_one(struct expr_scope *s, struct fields *fields, const struct bval *val)
@@ -57,8 +85,11 @@ static bool merge_one(struct expr_scope *s, struct fields *fields, const struct 
         return err_set(s->err, 40400, "$mergeObjects requires object inputs, but input is of type %s",
                        bval_type_name(val->type));
     biter_init(&iter, bval_doc(val));
-    while (biter_next(&iter, &elem))
+    while (biter_next(&iter, &elem)) {
+        if (!interrupt_step(s->err))
+            return false;
         fields_set(s->scratch, fields, &elem);
+    }
     return true;
 }
 
@@ -68,17 +99,19 @@ static bool op_merge_objects(struct expr_scope *s, const struct expr *call, cons
     for (uint32_t i = 0; i < call->arg_count; i++) {
         if (call->arg_count > 1 || args[i].type != BT_ARRAY) {
             if (!merge_one(s, &fields, &args[i]))
-                return false;
+                return fields_drop(&fields);
             continue;
         }
         /* A single array stands for its elements. */
         struct expr_items items = expr_array_items(s, &args[i]);
         for (size_t j = 0; j < items.count; j++)
             if (!merge_one(s, &fields, &items.items[j]))
-                return false;
+                return fields_drop(&fields);
     }
     return fields_document(s, &fields, out);
 }
+
+static const struct expr_name pair_names[] = {{"k", 1}, {"v", 1}};
 
 static bool op_object_to_array(struct expr_scope *s, const struct expr *call, const struct bval *args, struct bval *out)
 {
@@ -96,12 +129,9 @@ static bool op_object_to_array(struct expr_scope *s, const struct expr *call, co
     struct belem elem;
     biter_init(&iter, doc);
     while (biter_next(&iter, &elem)) {
-        struct buf buf = BUF_INIT;
-        size_t start = write_begin(&buf);
-        write_str(&buf, "k", elem.key, elem.key_len);
-        write_value(&buf, "v", 1, &elem.val);
-        write_end(&buf, start);
-        items[count++] = make_doc(s->scratch, &buf, BT_DOCUMENT);
+        struct bval pair[2] = {make_str(s->scratch, elem.key, elem.key_len), elem.val};
+        if (!expr_check_scratch(s) || !expr_make_document(s, pair_names, pair, 2, &items[count++]))
+            return false;
     }
     return expr_make_array(s, items, count, out);
 }
@@ -140,6 +170,22 @@ static bool pair_field(struct expr_scope *s, const struct bval *item, struct bel
     return key_of(s, &key, out);
 }
 
+static bool add_pair(struct expr_scope *s, struct fields *fields, const struct expr_items *items, size_t i)
+{
+    struct belem field;
+    uint8_t type = items->items[i].type;
+    if (type != BT_DOCUMENT && type != BT_ARRAY)
+        return err_set(s->err, 40398, "Unrecognised input type format for $arrayToObject: %s", bval_type_name(type));
+    if (type != items->items[0].type)
+        return err_set(s->err, type == BT_ARRAY ? 40391 : 40396,
+                       "$arrayToObject requires a consistent input format. Elements must all be arrays or all be "
+                       "objects");
+    if (!pair_field(s, &items->items[i], &field))
+        return false;
+    fields_set(s->scratch, fields, &field);
+    return true;
+}
+
 static bool op_array_to_object(struct expr_scope *s, const struct expr *call, const struct bval *args, struct bval *out)
 {
     (void)call;
@@ -152,181 +198,15 @@ static bool op_array_to_object(struct expr_scope *s, const struct expr *call, co
     struct expr_items items = expr_array_items(s, &args[0]);
     struct fields fields = {0};
     for (size_t i = 0; i < items.count; i++) {
-        struct belem field;
-        uint8_t type = items.items[i].type;
-        if (type != BT_DOCUMENT && type != BT_ARRAY)
-            return err_set(s->err, 40398, "Unrecognised input type format for $arrayToObject: %s",
-                           bval_type_name(type));
-        if (type != items.items[0].type)
-            return err_set(
-                s->err, type == BT_ARRAY ? 40391 : 40396,
-                "$arrayToObject requires a consistent input format. Elements must all be arrays or all be objects");
-        if (!pair_field(s, &items.items[i], &field))
-            return false;
-        fields_set(s->scratch, &fields, &field);
+        if (!interrupt_step(s->err) || !add_pair(s, &fields, &items, i))
+            return fields_drop(&fields);
     }
     return fields_document(s, &fields, out);
-}
-
-static bool op_get_field(struct expr_scope *s, const struct expr *call, const struct bval *args, struct bval *out)
-{
-    uint32_t len;
-    if (args[0].type != BT_STRING)
-        return err_set(s->err, 5654602, "$getField requires 'field' to evaluate to type String, but got %s",
-                       bval_type_name(args[0].type));
-    const char *name = bval_str(&args[0], &len);
-    struct bval input = call->args[1] != NULL ? args[1] : bval_from_doc(s->root);
-    if (expr_is_nullish(&input))
-        *out = input.type == BT_EOO ? BVAL_MISSING : BVAL_NULL;
-    else if (input.type != BT_DOCUMENT)
-        *out = BVAL_MISSING;
-    else
-        bdoc_find_n(bval_doc(&input), name, len, out);
-    return true;
-}
-
-/* {$getField: "a"}, {$getField: {field: "a", input: ...}}. */
-static bool compile_get_field(struct expr_compiler *c, struct expr *call, const struct bval *operand)
-{
-    struct bval field = *operand;
-    struct bval input = BVAL_MISSING;
-    if (operand->type == BT_DOCUMENT && bdoc_find(bval_doc(operand), "field", &field))
-        bdoc_find(bval_doc(operand), "input", &input);
-    expr_reserve_args(c, call, 2);
-    if (field.type == BT_STRING) {
-        call->args[0] = expr_new_constant(c, &field);
-    } else if (!expr_compile_arg(c, call, 0, &field)) {
-        return false;
-    }
-    return input.type == BT_EOO || expr_compile_arg(c, call, 1, &input);
-}
-
-/* Arguments: field, input, value. The name is taken as it is: dots and dollars are part of it. */
-static bool op_set_field(struct expr_scope *s, const struct expr *call, const struct bval *args, struct bval *out)
-{
-    struct biter iter;
-    struct belem elem;
-    uint32_t len;
-    bool done = false;
-    *out = BVAL_NULL;
-    if (expr_is_nullish(&args[1]))
-        return true;
-    if (args[1].type != BT_DOCUMENT)
-        return err_set(s->err, 4161105, "%s requires 'input' to evaluate to type Object", call->op->name);
-    if (args[0].type != BT_STRING)
-        return err_set(s->err, 4161107, "%s requires 'field' to evaluate to a constant string", call->op->name);
-    const char *name = bval_str(&args[0], &len);
-    if (strlen(name) != len)
-        return err_set(s->err, 9534700, "%s: 'field' cannot contain an embedded null byte", call->op->name);
-    struct buf buf = BUF_INIT;
-    size_t start = write_begin(&buf);
-    biter_init(&iter, bval_doc(&args[1]));
-    while (biter_next(&iter, &elem)) {
-        bool same = !done && elem.key_len == len && memcmp(elem.key, name, len) == 0;
-        done = done || same;
-        write_value(&buf, elem.key, elem.key_len, same ? &args[2] : &elem.val);
-    }
-    if (!done)
-        write_value(&buf, name, len, &args[2]);
-    write_end(&buf, start);
-    *out = make_doc(s->scratch, &buf, BT_DOCUMENT);
-    return true;
-}
-
-/* {field: ..., input: ..., value: ...}; $unsetField is $setField with a missing value. */
-static bool compile_set_field(struct expr_compiler *c, struct expr *call, const struct bval *operand)
-{
-    static const char *const names[] = {"field", "input", "value"};
-    uint32_t count = (uint32_t)call->op->tag;
-    struct biter iter;
-    struct belem elem;
-    if (operand->type != BT_DOCUMENT)
-        return err_set(c->err, 4161100, "%s only supports an object as its argument", call->op->name);
-    expr_reserve_args(c, call, 3);
-    biter_init(&iter, bval_doc(operand));
-    while (biter_next(&iter, &elem)) {
-        uint32_t place = 0;
-        while (place < count && strcmp(names[place], elem.key) != 0)
-            place++;
-        if (place == count)
-            return err_set(c->err, 4161101, "%s found an unknown argument: %s", call->op->name, elem.key);
-        if (!expr_compile_arg(c, call, place, &elem.val))
-            return false;
-    }
-    for (uint32_t i = 0; i < count; i++)
-        if (call->args[i] == NULL)
-            return err_set(c->err, 4161102, "%s requires '%s' to be specified", call->op->name, names[i]);
-    if (!expr_is_constant(call->args[0]))
-        return err_set(c->err, 4161106, "%s requires 'field' to evaluate to a constant", call->op->name);
-    return true;
-}
-
-static bool op_bson_size(struct expr_scope *s, const struct expr *call, const struct bval *args, struct bval *out)
-{
-    (void)call;
-    *out = BVAL_NULL;
-    if (expr_is_nullish(&args[0]))
-        return true;
-    if (args[0].type != BT_DOCUMENT)
-        return err_set(s->err, 31393, "$bsonSize requires a document input, found: %s", bval_type_name(args[0].type));
-    *out = make_i32(s->scratch, (int32_t)args[0].len);
-    return true;
-}
-
-static bool op_hashed_key(struct expr_scope *s, const struct expr *call, const struct bval *args, struct bval *out)
-{
-    (void)call;
-    *out = make_i64(s->scratch, bval_hash(&args[0]));
-    return true;
-}
-
-/* A number in [0, 1) out of the seed and the document: the same again when a command is repeated with its seed. */
-static bool op_rand(struct expr_scope *s, const struct expr *call, const struct bval *args, struct bval *out)
-{
-    (void)args;
-    struct prng prng = {call->seed ^ hash_bytes(s->root.data, s->root.len)};
-    *out = make_f64(s->scratch, (double)(prng_next(&prng) >> 11) / 9007199254740992.0);
-    return true;
-}
-
-static bool compile_rand(struct expr_compiler *c, struct expr *call, const struct bval *operand)
-{
-    bool empty = (operand->type == BT_DOCUMENT || operand->type == BT_ARRAY) && bdoc_is_empty(bval_doc(operand));
-    if (!empty)
-        return err_set(c->err, 3040501, "$rand does not currently accept arguments");
-    uint64_t seed = c->env == NULL ? 0 : c->env->random != 0 ? c->env->random : (uint64_t)c->env->now_ms;
-    struct prng prng = {seed + ++c->rand_count};
-    call->seed = prng_next(&prng);
-    return true;
-}
-
-static bool op_type(struct expr_scope *s, const struct expr *call, const struct bval *args, struct bval *out)
-{
-    (void)call;
-    const char *name = bval_type_name(args[0].type);
-    *out = make_str(s->scratch, name, strlen(name));
-    return true;
-}
-
-static bool op_is_number(struct expr_scope *s, const struct expr *call, const struct bval *args, struct bval *out)
-{
-    (void)s;
-    (void)call;
-    *out = make_bool(bval_is_number(&args[0]));
-    return true;
 }
 
 const struct expr_operator expr_ops_object[] = {
     {"$mergeObjects", 0, -1, false, op_merge_objects, NULL, NULL, 0},
     {"$objectToArray", 1, 1, false, op_object_to_array, NULL, NULL, 0},
     {"$arrayToObject", 1, 1, false, op_array_to_object, NULL, NULL, 0},
-    {"$getField", 1, 2, false, op_get_field, NULL, compile_get_field, 0},
-    {"$setField", 3, 3, false, op_set_field, NULL, compile_set_field, 3},
-    {"$unsetField", 2, 2, false, op_set_field, NULL, compile_set_field, 2},
-    {"$bsonSize", 1, 1, false, op_bson_size, NULL, NULL, 0},
-    {"$toHashedIndexKey", 1, 1, false, op_hashed_key, NULL, NULL, 0},
-    {"$rand", 0, 0, true, op_rand, NULL, compile_rand, 0},
-    {"$type", 1, 1, false, op_type, NULL, NULL, 0},
-    {"$isNumber", 1, 1, false, op_is_number, NULL, NULL, 0},
     {NULL, 0, 0, false, NULL, NULL, NULL, 0},
 };

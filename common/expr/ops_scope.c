@@ -1,4 +1,5 @@
 /* Operators that bring variables into scope: $let, $map, $filter, $reduce; and $literal. */
+#include "base/interrupt.h"
 #include "expr/expr_tree.h"
 
 #include <string.h>
@@ -75,6 +76,27 @@ static bool compile_let(struct expr_compiler *c, struct expr *call, const struct
     return ok;
 }
 
+/* Codes of what is wrong with the operand of a loop. */
+struct loop_codes {
+    int32_t not_object;
+    int32_t unknown;
+    int32_t no_input;
+    int32_t no_body;
+    int32_t not_array;
+};
+
+enum loop_tag {
+    LOOP_MAP,
+    LOOP_FILTER,
+    LOOP_REDUCE,
+};
+
+static const struct loop_codes loop_codes[] = {
+    [LOOP_MAP] = {16878, 16879, 16880, 16882, 16883},
+    [LOOP_FILTER] = {28646, 28647, 28648, 28650, 28651},
+    [LOOP_REDUCE] = {40075, 40076, 40077, 40079, 40080},
+};
+
 /* What $map, $filter and $reduce have in common. */
 struct loop_operand {
     struct bval input;
@@ -88,34 +110,35 @@ static bool read_loop(struct expr_compiler *c, const struct expr *call, const st
 {
     *out = (struct loop_operand){BVAL_MISSING, BVAL_MISSING, BVAL_MISSING, BVAL_MISSING};
     const char *name = call->op->name;
+    const struct loop_codes *codes = &loop_codes[call->op->tag];
     if (operand->type != BT_DOCUMENT)
-        return err_set(c->err, 16878, "%s only supports an object as its argument", name);
+        return err_set(c->err, codes->not_object, "%s only supports an object as its argument", name);
     struct biter iter;
     struct belem elem;
     biter_init(&iter, bval_doc(operand));
     while (biter_next(&iter, &elem)) {
         if (strcmp(elem.key, "input") == 0)
             out->input = elem.val;
-        else if (strcmp(elem.key, "as") == 0 && call->op->tag == 0)
+        else if (strcmp(elem.key, "as") == 0 && call->op->tag != LOOP_REDUCE)
             out->as = elem.val;
         else if (strcmp(elem.key, body) == 0)
             out->body = elem.val;
         else if (extra != NULL && strcmp(elem.key, extra) == 0)
             out->extra = elem.val;
         else
-            return err_set(c->err, 16879, "Unrecognized parameter to %s: %s", name, elem.key);
+            return err_set(c->err, codes->unknown, "Unrecognized parameter to %s: %s", name, elem.key);
     }
     if (out->input.type == BT_EOO)
-        return err_set(c->err, 16880, "Missing 'input' parameter to %s", name);
+        return err_set(c->err, codes->no_input, "Missing 'input' parameter to %s", name);
     if (out->body.type == BT_EOO)
-        return err_set(c->err, 16882, "Missing '%s' parameter to %s", body, name);
+        return err_set(c->err, codes->no_body, "Missing '%s' parameter to %s", body, name);
     return true;
 }
 
 /* Argument 0: input, 1: body, 2: limit ($filter) or initialValue ($reduce). */
 static bool compile_each(struct expr_compiler *c, struct expr *call, const struct bval *operand)
 {
-    bool filter = strcmp(call->op->name, "$filter") == 0;
+    bool filter = call->op->tag == LOOP_FILTER;
     struct loop_operand loop;
     if (!read_loop(c, call, operand, filter ? "cond" : "in", filter ? "limit" : NULL, &loop))
         return false;
@@ -156,7 +179,7 @@ static bool compile_reduce(struct expr_compiler *c, struct expr *call, const str
 }
 
 /* The input array; *null when it is nullish. */
-static bool loop_input(struct expr_scope *s, const struct expr *call, int code, bool *null, struct expr_items *out)
+static bool loop_input(struct expr_scope *s, const struct expr *call, bool *null, struct expr_items *out)
 {
     struct bval input;
     if (!expr_run(s, call->args[0], &input))
@@ -165,7 +188,8 @@ static bool loop_input(struct expr_scope *s, const struct expr *call, int code, 
     if (*null)
         return true;
     if (input.type != BT_ARRAY)
-        return err_set(s->err, code, "input to %s must be an array not %s", call->op->name, bval_type_name(input.type));
+        return err_set(s->err, loop_codes[call->op->tag].not_array, "input to %s must be an array not %s",
+                       call->op->name, bval_type_name(input.type));
     *out = expr_array_items(s, &input);
     return true;
 }
@@ -176,11 +200,11 @@ static bool op_map(struct expr_scope *s, const struct expr *call, const struct b
     bool null = false;
     struct expr_items items;
     *out = BVAL_NULL;
-    if (!loop_input(s, call, 16883, &null, &items) || null)
+    if (!loop_input(s, call, &null, &items) || null)
         return null;
     for (size_t i = 0; i < items.count; i++) {
         s->vars[call->slot] = items.items[i];
-        if (!expr_run(s, call->args[1], &items.items[i]) || !expr_check_scratch(s))
+        if (!interrupt_step(s->err) || !expr_run(s, call->args[1], &items.items[i]) || !expr_check_scratch(s))
             return false;
     }
     return expr_make_array(s, items.items, items.count, out);
@@ -197,8 +221,11 @@ static bool filter_limit(struct expr_scope *s, const struct expr *call, size_t *
         return false;
     if (expr_is_nullish(&value))
         return true;
-    if (!bval_is_number(&value) || !bval_to_i64(&value, &number) || number < 1 || number > INT32_MAX)
-        return err_set(s->err, 327391, "$filter: limit must be greater than 0 and represent a 32-bit integral value");
+    if (!bval_is_number(&value) || !bval_to_i64(&value, &number) || number < INT32_MIN || number > INT32_MAX)
+        return err_set(s->err, 327391, "$filter: limit must be represented as a 32-bit integral value, found %s",
+                       bval_type_name(value.type));
+    if (number < 1)
+        return err_set(s->err, 327392, "$filter: limit must be greater than 0");
     *limit = (size_t)number;
     return true;
 }
@@ -210,7 +237,7 @@ static bool op_filter(struct expr_scope *s, const struct expr *call, const struc
     struct expr_items items;
     size_t limit;
     *out = BVAL_NULL;
-    if (!loop_input(s, call, 28651, &null, &items) || null)
+    if (!loop_input(s, call, &null, &items) || null)
         return null;
     if (!filter_limit(s, call, &limit))
         return false;
@@ -218,7 +245,7 @@ static bool op_filter(struct expr_scope *s, const struct expr *call, const struc
     for (size_t i = 0; i < items.count && kept < limit; i++) {
         struct bval truth;
         s->vars[call->slot] = items.items[i];
-        if (!expr_run(s, call->args[1], &truth))
+        if (!interrupt_step(s->err) || !expr_run(s, call->args[1], &truth))
             return false;
         if (expr_value_is_true(&truth))
             items.items[kept++] = items.items[i];
@@ -239,14 +266,15 @@ static bool op_reduce(struct expr_scope *s, const struct expr *call, const struc
     struct expr_items items;
     struct bval total;
     *out = BVAL_NULL;
-    if (!loop_input(s, call, 40080, &null, &items) || null)
+    if (!loop_input(s, call, &null, &items) || null)
         return null;
     if (!expr_run(s, call->args[2], &total))
         return false;
     for (size_t i = 0; i < items.count; i++) {
         s->vars[call->slot] = items.items[i];
         s->vars[call->slot2] = total;
-        if (!expr_run(s, call->args[1], &total) || !expr_check_scratch(s) || !depth_ok(s, &total))
+        if (!interrupt_step(s->err) || !expr_run(s, call->args[1], &total) || !expr_check_scratch(s) ||
+            !depth_ok(s, &total))
             return false;
     }
     *out = total;
@@ -257,8 +285,8 @@ const struct expr_operator expr_ops_scope[] = {
     {"$literal", 1, 1, false, op_literal, NULL, compile_literal, 0},
     {"$const", 1, 1, false, op_literal, NULL, compile_literal, 0},
     {"$let", 1, -1, true, op_let, NULL, compile_let, 0},
-    {"$map", 3, 3, true, op_map, NULL, compile_each, 0},
-    {"$filter", 3, 3, true, op_filter, NULL, compile_each, 0},
-    {"$reduce", 3, 3, true, op_reduce, NULL, compile_reduce, 1},
+    {"$map", 3, 3, true, op_map, NULL, compile_each, LOOP_MAP},
+    {"$filter", 3, 3, true, op_filter, NULL, compile_each, LOOP_FILTER},
+    {"$reduce", 3, 3, true, op_reduce, NULL, compile_reduce, LOOP_REDUCE},
     {NULL, 0, 0, false, NULL, NULL, NULL, 0},
 };

@@ -1,4 +1,5 @@
 /* Arrays seen as sets: order and repetition don't count. Results are sorted. */
+#include "base/interrupt.h"
 #include "expr/expr_tree.h"
 
 #include <stdlib.h>
@@ -13,27 +14,45 @@ enum set_tag {
     SET_ANY,
 };
 
-static int compare_items(const void *a, const void *b)
+static int compare_items(const void *a, const void *b, void *order)
 {
-    return bval_compare(a, b);
+    return bval_compare_ordered(a, b, order);
+}
+
+static void sort_items(const struct expr_scope *s, struct expr_items *items)
+{
+    struct bval_order order = s->order != NULL ? *s->order : (struct bval_order){0};
+    qsort_r(items->items, items->count, sizeof *items->items, compare_items, s->order != NULL ? &order : NULL);
 }
 
 /* Sorted, without duplicates. */
-static void make_set(struct expr_items *items)
+static void make_set(const struct expr_scope *s, struct expr_items *items)
 {
     if (items->count == 0)
         return;
-    qsort(items->items, items->count, sizeof *items->items, compare_items);
+    sort_items(s, items);
     size_t kept = 1;
     for (size_t i = 1; i < items->count; i++)
-        if (bval_compare(&items->items[i], &items->items[kept - 1]) != 0)
+        if (bval_compare_ordered(&items->items[i], &items->items[kept - 1], s->order) != 0)
             items->items[kept++] = items->items[i];
     items->count = kept;
 }
 
-static bool contains(const struct expr_items *set, const struct bval *val)
+static bool contains(const struct expr_scope *s, const struct expr_items *set, const struct bval *val)
 {
-    return set->count > 0 && bsearch(val, set->items, set->count, sizeof *val, compare_items) != NULL;
+    size_t low = 0;
+    size_t high = set->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = bval_compare_ordered(val, &set->items[middle], s->order);
+        if (order == 0)
+            return true;
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return false;
 }
 
 static bool need_array(struct expr_scope *s, const struct expr *call, const struct bval *arg, int code)
@@ -52,14 +71,14 @@ static bool op_set_equals(struct expr_scope *s, const struct expr *call, const s
         if (!need_array(s, call, &args[i], 17044))
             return false;
         struct expr_items set = expr_array_items(s, &args[i]);
-        make_set(&set);
+        make_set(s, &set);
         if (i == 0) {
             first = set;
             continue;
         }
         equal = equal && set.count == first.count;
         for (size_t j = 0; equal && j < set.count; j++)
-            equal = bval_compare(&set.items[j], &first.items[j]) == 0;
+            equal = bval_compare_ordered(&set.items[j], &first.items[j], s->order) == 0;
     }
     *out = make_bool(equal);
     return true;
@@ -83,7 +102,7 @@ static bool op_set_union(struct expr_scope *s, const struct expr *call, const st
         for (size_t j = 0; j < items.count; j++)
             all.items[all.count++] = items.items[j];
     }
-    make_set(&all);
+    make_set(s, &all);
     return expr_make_array(s, all.items, all.count, out);
 }
 
@@ -98,14 +117,14 @@ static bool op_set_intersection(struct expr_scope *s, const struct expr *call, c
         if (!need_array(s, call, &args[i], 17047))
             return false;
         struct expr_items set = expr_array_items(s, &args[i]);
-        make_set(&set);
+        make_set(s, &set);
         if (i == 0) {
             kept = set;
             continue;
         }
         size_t count = 0;
         for (size_t j = 0; j < kept.count; j++)
-            if (contains(&set, &kept.items[j]))
+            if (contains(s, &set, &kept.items[j]))
                 kept.items[count++] = kept.items[j];
         kept.count = count;
         if (count == 0)
@@ -124,12 +143,15 @@ static bool op_set_difference(struct expr_scope *s, const struct expr *call, con
         return false;
     struct expr_items left = expr_array_items(s, &args[0]);
     struct expr_items right = expr_array_items(s, &args[1]);
-    make_set(&right);
+    make_set(s, &right);
     size_t kept = 0;
     for (size_t i = 0; i < left.count; i++) {
-        bool seen = contains(&right, &left.items[i]);
-        for (size_t j = 0; !seen && j < kept; j++)
-            seen = bval_compare(&left.items[i], &left.items[j]) == 0;
+        bool seen = contains(s, &right, &left.items[i]);
+        for (size_t j = 0; !seen && j < kept; j++) {
+            if (!interrupt_step(s->err))
+                return false;
+            seen = bval_compare_ordered(&left.items[i], &left.items[j], s->order) == 0;
+        }
         if (!seen)
             left.items[kept++] = left.items[i];
     }
@@ -142,10 +164,10 @@ static bool op_set_subset(struct expr_scope *s, const struct expr *call, const s
         return false;
     struct expr_items left = expr_array_items(s, &args[0]);
     struct expr_items right = expr_array_items(s, &args[1]);
-    make_set(&right);
+    make_set(s, &right);
     bool subset = true;
     for (size_t i = 0; subset && i < left.count; i++)
-        subset = contains(&right, &left.items[i]);
+        subset = contains(s, &right, &left.items[i]);
     *out = make_bool(subset);
     return true;
 }

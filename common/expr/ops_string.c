@@ -1,4 +1,5 @@
 /* Strings: bytes and code points. */
+#include "base/interrupt.h"
 #include "expr/expr_tree.h"
 
 #include <ctype.h>
@@ -173,6 +174,19 @@ static bool op_substr_bytes(struct expr_scope *s, const struct expr *call, const
     return true;
 }
 
+/* `code` is for what is no number, the next one for what is no 32-bit integer. */
+static bool points_number(struct expr_scope *s, const struct expr *call, const struct bval *arg, int32_t code,
+                          int64_t *out)
+{
+    if (!bval_is_number(arg))
+        return err_set(s->err, code, "%s: index and length must be numeric (found %s)", call->op->name,
+                       bval_type_name(arg->type));
+    if (!bval_to_i64(arg, out) || *out < INT32_MIN || *out > INT32_MAX)
+        return err_set(s->err, code + 1, "%s: index and length must be representable as 32-bit integers",
+                       call->op->name);
+    return true;
+}
+
 static bool op_substr_points(struct expr_scope *s, const struct expr *call, const struct bval *args, struct bval *out)
 {
     struct text text;
@@ -180,13 +194,8 @@ static bool op_substr_points(struct expr_scope *s, const struct expr *call, cons
     int64_t length;
     if (!coerce(s, call, &args[0], &text))
         return false;
-    if (!bval_is_number(&args[1]) || !bval_to_i64(&args[1], &start))
-        return err_set(s->err, 34450,
-                       "%s: starting index must be a numeric type representable as a 32-bit integral value",
-                       call->op->name);
-    if (!bval_is_number(&args[2]) || !bval_to_i64(&args[2], &length))
-        return err_set(s->err, 34452, "%s: length must be a numeric type representable as a 32-bit integral value",
-                       call->op->name);
+    if (!points_number(s, call, &args[1], 34450, &start) || !points_number(s, call, &args[2], 34452, &length))
+        return false;
     if (start < 0)
         return err_set(s->err, 34455, "%s: the starting index must be nonnegative integer.", call->op->name);
     if (length < 0)
@@ -206,10 +215,10 @@ static size_t find_text(struct text text, struct text needle, size_t from, size_
 {
     if (needle.len == 0)
         return from <= to ? from : SIZE_MAX;
-    for (size_t at = from; at + needle.len <= to; at++)
-        if (memcmp(text.data + at, needle.data, needle.len) == 0)
-            return at;
-    return SIZE_MAX;
+    if (from >= to)
+        return SIZE_MAX;
+    const char *found = memmem(text.data + from, to - from, needle.data, needle.len);
+    return found == NULL ? SIZE_MAX : (size_t)(found - text.data);
 }
 
 static bool index_bound(struct expr_scope *s, const struct expr *call, const struct bval *arg, int64_t *out)
@@ -280,6 +289,8 @@ static bool op_split(struct expr_scope *s, const struct expr *call, const struct
     for (;;) {
         size_t found = find_text(text, mark, from, text.len);
         size_t end = found == SIZE_MAX ? text.len : found;
+        if (!interrupt_step(s->err) || !expr_check_scratch(s))
+            return false;
         parts[count++] = make_str(s->scratch, text.data + from, end - from);
         if (found == SIZE_MAX)
             break;
@@ -326,31 +337,50 @@ static bool op_trim(struct expr_scope *s, const struct expr *call, const struct 
     return true;
 }
 
+/* The next place of `find` and where the text behind it begins; an empty one is found before each code point and at
+ * the end. */
+static size_t next_found(struct text text, struct text find, size_t from, bool first, size_t *behind)
+{
+    size_t found = find_text(text, find, from, text.len);
+    *behind = found + find.len;
+    if (find.len > 0 || first)
+        return found;
+    found = from < text.len ? next_point(text, from) : SIZE_MAX;
+    *behind = found;
+    return found;
+}
+
+/* Arguments: input, find, replacement; tag 1: every place. */
 static bool op_replace(struct expr_scope *s, const struct expr *call, const struct bval *args, struct bval *out)
 {
-    struct text parts[3];
+    struct text parts[3] = {0};
+    bool null = false;
     *out = BVAL_NULL;
     for (int i = 0; i < 3; i++) {
         if (expr_is_nullish(&args[i]))
-            return true;
-        if (!need_string(s, call, &args[i], 51746 - i, &parts[i]))
+            null = true;
+        else if (!need_string(s, call, &args[i], 51746 - i, &parts[i]))
             return false;
     }
+    if (null)
+        return true;
     struct buf buf = BUF_INIT;
     size_t from = 0;
-    bool once = call->op->tag == 0;
-    for (;;) {
-        size_t found = find_text(parts[0], parts[1], from, parts[0].len);
-        if (found == SIZE_MAX || parts[1].len == 0 || !expr_check_size(s, buf.len))
+    bool first = true;
+    bool ok = true;
+    while (ok && (first || call->op->tag == 1)) {
+        size_t behind;
+        size_t found = next_found(parts[0], parts[1], from, first, &behind);
+        if (found == SIZE_MAX)
             break;
+        first = false;
         buf_append(&buf, parts[0].data + from, found - from);
         buf_append(&buf, parts[2].data, parts[2].len);
-        from = found + parts[1].len;
-        if (once)
-            break;
+        from = behind;
+        ok = expr_check_size(s, buf.len) && interrupt_step(s->err);
     }
     buf_append(&buf, parts[0].data + from, parts[0].len - from);
-    bool ok = expr_check_size(s, buf.len);
+    ok = ok && expr_check_size(s, buf.len);
     if (ok)
         *out = make_str(s->scratch, (const char *)buf.data, buf.len);
     buf_deinit(&buf);

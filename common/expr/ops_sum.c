@@ -58,7 +58,7 @@ static bool op_min_max(struct expr_scope *s, const struct expr *call, const stru
     for (size_t i = 0; i < items.count; i++) {
         if (expr_is_nullish(&items.items[i]))
             continue;
-        int order = any ? bval_compare(&items.items[i], out) : 0;
+        int order = any ? bval_compare_ordered(&items.items[i], out, s->order) : 0;
         if (!any || (want_max ? order > 0 : order < 0))
             *out = items.items[i];
         any = true;

@@ -142,7 +142,7 @@ static void expr_malformed_fails_with_code(void **state)
         {"{'$add': [1, 'x']}", 14},
         {"{'$size': 5}", 17124},
         {"{'a.b': 1}", 16412},
-        {"{'$dateToString': null}", 9},
+        {"{'$dateToString': null}", 18629},
         {"{'$reduce': {'input': {'$range': [0, 100000]}, 'initialValue': '', 'in': {'$concat': ['$$value', "
          "'xxxxxxxx']}}}",
          146},
