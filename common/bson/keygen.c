@@ -205,7 +205,8 @@ static bool step(struct run *run, struct bdoc doc, const struct position *positi
         return false;
     if (expansion.array.type != BT_EOO)
         return expand(run, &expansion, &progress);
-    struct keygen_tuple tuple = {.values = progress.values, .count = run->gen->count, .multikey = run->multikey, .paths = run->paths};
+    struct keygen_tuple tuple = {
+        .values = progress.values, .count = run->gen->count, .multikey = run->multikey, .paths = run->paths};
     run->stopped = !run->fn(run->arg, &tuple);
     return true;
 }

@@ -5,9 +5,8 @@
  * Format. One mark for each value of a key that needs one, in the order of the key, objects' and arrays' members where
  * they stand; nothing at all when every mark would be its default.
  *
- *   number   0 int32 (default)   1 double   2 int64   3 decimal, then its 16 bytes   4 double, then its 8 bytes (-0, NaN)
- *   string   0 string (default)  1 symbol
- *   null     0 null (default)    1 missing
+ *   number   0 int32 (default)   1 double   2 int64   3 decimal, then its 16 bytes   4 double, then its 8 bytes (-0,
+ * NaN) string   0 string (default)  1 symbol null     0 null (default)    1 missing
  *
  * One byte 0xff instead of all: the values can't be given back (a collated string, a hash, code with scope). */
 #ifndef SHERD_BSON_KEYTYPES_H

@@ -4,6 +4,9 @@
 #include "command/fields.h"
 #include "document/commands.h"
 #include "document/cursor_reply.h"
+#include "document/explain.h"
+#include "document/find.h"
+#include "document/request_order.h"
 #include "document/stats.h"
 
 #include <string.h>
@@ -16,6 +19,8 @@ struct aggregate_request {
     struct bdoc version;
     struct bval hint;
     int64_t batch_size; /* -1: not given */
+    bool allow_disk;
+    bool explain;
 };
 
 static bool parse(struct command_ctx *ctx, struct aggregate_request *out, struct err *err)
@@ -23,21 +28,18 @@ static bool parse(struct command_ctx *ctx, struct aggregate_request *out, struct
     static const char *const known[] = {"aggregate", "pipeline",  "cursor", "explain", "allowDiskUse",
                                         "hint",      "collation", "let",    "comment", "bypassDocumentValidation",
                                         NULL};
-    bool explain = false;
-    *out = (struct aggregate_request){.batch_size = -1};
+    *out = (struct aggregate_request){.batch_size = -1, .allow_disk = true};
     bdoc_find(ctx->body, "hint", &out->hint);
     if (!command_ns_or_db(ctx, &out->ns, err) || !fields_check_known(ctx->body, "aggregate", known, err) ||
         !field_require(ctx->body, "pipeline", err) || !field_get_array(ctx->body, "pipeline", &out->pipeline, err) ||
         !field_get_doc(ctx->body, "cursor", &out->cursor, err) || !field_get_doc(ctx->body, "let", &out->let, err) ||
-        !field_get_bool(ctx->body, "explain", &explain, err) || !request_version(ctx, &out->version, err) ||
-        !request_check_collation(ctx->body, err))
+        !field_get_bool(ctx->body, "explain", &out->explain, err) ||
+        !field_get_bool(ctx->body, "allowDiskUse", &out->allow_disk, err) || !request_version(ctx, &out->version, err))
         return false;
-    if (explain)
-        return err_set(err, ERR_NotImplemented, "explain of aggregate is not supported");
-    if (out->cursor.data == NULL)
+    if (out->cursor.data == NULL && !out->explain)
         return err_set(err, ERR_FailedToParse,
                        "The 'cursor' option is required, except for aggregate with the explain argument");
-    return field_get_i64_in(out->cursor, "batchSize", 0, INT64_MAX, &out->batch_size, err);
+    return out->cursor.data == NULL || field_get_i64_in(out->cursor, "batchSize", 0, INT64_MAX, &out->batch_size, err);
 }
 
 /* The front of the pipeline, as far as a plan can do it. */
@@ -66,6 +68,7 @@ static bool plan_lead(struct document_cursor *cursor, const struct aggregate_req
     if (read->coll == NULL)
         return true;
     document_cursor_bind(cursor, read);
+    cursor->plan_sort = cursor->sort;
     if (!plan_make(&cursor->arena, read->coll, &wanted, &cursor->plan, err))
         return false;
     if (cursor->plan->sorted && wanted.natural == 0)
@@ -84,11 +87,14 @@ static bool add_stats(struct command_ctx *ctx, struct document_cursor *cursor, c
     return ok;
 }
 
-static bool add_index_stats(struct document_cursor *cursor, const struct read_txn *read, const char *host)
+static bool add_index_stats(struct document_engine *engine, struct document_cursor *cursor, const struct bval *spec,
+                            const struct read_txn *read, struct err *err)
 {
+    if (spec->type != BT_DOCUMENT || !bdoc_is_empty(bval_doc(spec)))
+        return err_set(err, 28803, "The $indexStats stage specification must be an empty object");
     for (uint32_t i = 0; read->coll != NULL && i < read->coll->index_count; i++) {
         bson_t doc = BSON_INITIALIZER;
-        stats_index_stats_stage(read->coll->indexes[i], host, &doc);
+        stats_index_stats_stage(engine, read->coll->indexes[i], &doc);
         document_cursor_list_add(cursor, bdoc_of(&doc));
         bson_destroy(&doc);
     }
@@ -105,7 +111,7 @@ static bool fill_source(struct command_ctx *ctx, struct document_cursor *cursor,
     if (strcmp(stage, "$collStats") == 0)
         return add_stats(ctx, cursor, request, &spec, read, err);
     if (strcmp(stage, "$indexStats") == 0)
-        return add_index_stats(cursor, read, document_engine_host(document_engine_of(ctx)));
+        return add_index_stats(document_engine_of(ctx), cursor, &spec, read, err);
     if (strcmp(stage, "$documents") == 0 && spec.type == BT_ARRAY) {
         struct biter iter;
         struct belem elem;
@@ -136,36 +142,59 @@ static bool is_source(const struct pipeline *pipeline)
     return false;
 }
 
+static bool make_source(struct command_ctx *ctx, const struct aggregate_request *request, struct opened_read *opened,
+                        struct err *err)
+{
+    struct document_cursor *cursor = opened->cursor;
+    bool source = is_source(cursor->pipeline);
+    if (request->ns.coll[0] == '\0' && !source)
+        return err_set(err, ERR_InvalidNamespace,
+                       "{aggregate: 1} is not valid for this pipeline: it needs a collection");
+    return source ? fill_source(ctx, cursor, request, &opened->read, err)
+                  : plan_lead(cursor, request, &opened->read, err);
+}
+
+static bool open_parsed(struct command_ctx *ctx, const struct aggregate_request *request, struct opened_read *out,
+                        struct err *err)
+{
+    struct document_engine *engine = document_engine_of(ctx);
+    char ns[COMMAND_NS_MAX + sizeof ".$cmd.aggregate"];
+    snprintf(ns, sizeof ns, request->ns.coll[0] == '\0' ? "%s.$cmd.aggregate" : "%s",
+             request->ns.coll[0] == '\0' ? request->ns.db : request->ns.full);
+    struct document_cursor *cursor = document_cursor_new(ctx, ns);
+    out->cursor = cursor;
+    out->batch_size = request->batch_size >= 0 ? request->batch_size : DOCUMENT_FIRST_BATCH;
+    cursor->space = request->allow_disk ? document_engine_temp(engine) : NULL;
+    cursor->env.now_ms = clock_wall_ms();
+    cursor->env.let = request->let;
+    if (read_txn_open(&out->read, engine, request->ns.full, request->version, err) &&
+        request_order(ctx->body, out->read.coll, &cursor->arena, &cursor->env.order, err) &&
+        pipeline_compile(&cursor->arena, request->pipeline, &cursor->env, &cursor->pipeline, err) &&
+        make_source(ctx, request, out, err))
+        return true;
+    opened_read_close(out);
+    return false;
+}
+
+bool aggregate_open(struct command_ctx *ctx, struct opened_read *out, struct err *err)
+{
+    struct aggregate_request request;
+    return parse(ctx, &request, err) && open_parsed(ctx, &request, out, err);
+}
+
 enum command_status aggregate_run(struct command_ctx *ctx, struct err *err)
 {
     struct aggregate_request request;
-    struct read_txn read = {0};
-    enum command_status status = COMMAND_ERROR;
+    struct opened_read opened = {.explain = false};
     if (!parse(ctx, &request, err))
         return COMMAND_ERROR;
-    bool whole_db = request.ns.coll[0] == '\0';
-    char ns[COMMAND_NS_MAX + 1];
-    snprintf(ns, sizeof ns, "%s", request.ns.full);
-    if (whole_db)
-        snprintf(ns, sizeof ns, "%s.$cmd.aggregate", request.ns.db);
-    struct document_cursor *cursor = document_cursor_new(ctx, ns);
-    cursor->env = (struct expr_env){.now_ms = clock_wall_ms(), .let = request.let};
-    if (!pipeline_compile(&cursor->arena, request.pipeline, &cursor->env, &cursor->pipeline, err) ||
-        !read_txn_open(&read, document_engine_of(ctx), request.ns.full, request.version, err))
-        goto out;
-    bool source = is_source(cursor->pipeline);
-    if (whole_db && !source) {
-        err_set(err, ERR_InvalidNamespace, "{aggregate: 1} is not valid for this pipeline: it needs a collection");
-        goto out;
-    }
-    if (source ? !fill_source(ctx, cursor, &request, &read, err) : !plan_lead(cursor, &request, &read, err))
-        goto out;
-    struct document_cursor *taken = cursor;
-    cursor = NULL;
-    status =
-        cursor_reply_first(ctx, taken, &read, request.batch_size >= 0 ? request.batch_size : DOCUMENT_FIRST_BATCH, err);
-out:
-    document_cursor_free(cursor);
-    read_txn_close(&read);
+    if (request.explain)
+        return explain_of(ctx, EXPLAIN_QUERY_PLANNER, err);
+    if (!open_parsed(ctx, &request, &opened, err))
+        return COMMAND_ERROR;
+    struct document_cursor *taken = opened.cursor;
+    opened.cursor = NULL;
+    enum command_status status = cursor_reply_first(ctx, taken, &opened.read, opened.batch_size, err);
+    opened_read_close(&opened);
     return status;
 }

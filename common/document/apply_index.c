@@ -7,7 +7,9 @@
 #include <string.h>
 
 enum {
+    ERR_AMBIGUOUS_KEY_PATTERN = 181,
     ERR_INDEX_BUILD_ABORTED = 276,
+    ERR_DROP_CLUSTERED = 5979800,
     ERR_CANNOT_DROP_SHARD_KEY_INDEX = 303,
     BUILD_STEP_RECORDS_MAX = 100000, /* in one log entry, whatever the entry asks for */
 };
@@ -21,7 +23,8 @@ static const struct collection *again(struct document_apply *apply, const char *
 static bool check_spec(const struct apply_target *target, struct bdoc spec, bool *is_new, struct err *err)
 {
     bson_t normal = BSON_INITIALIZER;
-    bool ok = index_spec_normalise(store_of(target->apply->txn), spec, &normal, err);
+    bool ok = index_spec_normalise(store_of(target->apply->txn), spec, collection_default_collation(target->coll),
+                                   &normal, err);
     *is_new = false;
     if (ok) {
         enum index_compare compared = collection_compare_index(target->coll, bdoc_of(&normal), NULL, err);
@@ -31,9 +34,12 @@ static bool check_spec(const struct apply_target *target, struct bdoc spec, bool
     if (ok && *is_new && target->view != NULL) {
         struct bval key;
         struct bval unique;
+        struct bval prepared;
         bdoc_find(bdoc_of(&normal), "key", &key);
         bdoc_find(bdoc_of(&normal), "unique", &unique);
-        ok = target->ownership->may_create_index(target->view, bval_doc(&key), bval_truthy(&unique), err);
+        bdoc_find(bdoc_of(&normal), "prepareUnique", &prepared);
+        ok = target->ownership->may_create_index(target->view, bval_doc(&key),
+                                                 bval_truthy(&unique) || bval_truthy(&prepared), err);
     }
     bson_destroy(&normal);
     return ok;
@@ -180,26 +186,50 @@ bool apply_build_step(struct document_apply *apply, struct codec_reader *reader,
     return true;
 }
 
+/* Those of the list that are still being built go. */
+static void drop_building(struct document_apply *apply, const uint8_t *uuid, const uint32_t *ids, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const struct collection *coll = catalog_find_uuid(apply->txn, uuid);
+        const struct index_def *index = coll == NULL ? NULL : collection_find_index_id(coll, ids[i]);
+        struct err ignored;
+        if (index != NULL && index->state != INDEX_READY && !catalog_drop_index(apply->txn, coll, index, &ignored))
+            continue;
+    }
+}
+
+/* All indexes of one createIndexes end together: when one can't be, nothing is left of any. Those that were built by
+ * somebody else before are no longer under construction. */
 bool apply_build_end(struct document_apply *apply, struct codec_reader *reader, struct buf *result, struct err *err)
 {
+    uint32_t ids[CATALOG_INDEXES_MAX];
     const uint8_t *uuid = codec_read_bytes(reader, UUID_BYTES);
-    uint32_t index_id = codec_read_u32(reader);
+    uint32_t count = codec_read_u32(reader);
     (void)result;
+    if (reader->failed || count > CATALOG_INDEXES_MAX)
+        return apply_damaged(err);
+    for (uint32_t i = 0; i < count; i++)
+        ids[i] = codec_read_u32(reader);
     if (reader->failed)
         return apply_damaged(err);
-    const struct collection *coll;
-    const struct index_def *index = find_building(apply, uuid, index_id, &coll);
-    if (index == NULL)
-        return err_set(err, ERR_INDEX_BUILD_ABORTED, "the index or its collection was dropped while it was built");
-    if (index_build_finish(apply->txn, coll, index, err))
-        return true;
-    /* The failure is the answer; nothing is left of the index. */
-    struct err ignored;
-    coll = catalog_find_uuid(apply->txn, uuid);
-    index = collection_find_index_id(coll, index_id);
-    bool dropped = index == NULL || catalog_drop_index(apply->txn, coll, index, &ignored);
-    (void)dropped;
-    return false;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct collection *coll;
+        const struct index_def *index = find_building(apply, uuid, ids[i], &coll);
+        bool ok = index != NULL ||
+                  err_set(err, ERR_INDEX_BUILD_ABORTED, "the index or its collection was dropped while it was built");
+        if (!ok || !index_build_check(apply->txn, coll, index, err)) {
+            drop_building(apply, uuid, ids, count);
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const struct collection *coll;
+        const struct index_def *index = find_building(apply, uuid, ids[i], &coll);
+        struct err ignored;
+        if (index != NULL && !index_build_finish(apply->txn, coll, index, &ignored))
+            continue; /* it was checked a moment ago */
+    }
+    return true;
 }
 
 static bool check_shard_key_index(const struct apply_target *target, const struct index_def *index, struct err *err)
@@ -216,10 +246,19 @@ static bool check_shard_key_index(const struct apply_target *target, const struc
                    "Cannot drop the only compatible index for this collection's shard key");
 }
 
+static bool check_not_id(const struct index_def *index, struct err *err)
+{
+    if (!index->is_id)
+        return true;
+    if (bdoc_has(index->spec, "clustered"))
+        return err_set(err, ERR_DROP_CLUSTERED, "It is illegal to drop the clusteredIndex");
+    return err_set(err, ERR_InvalidOptions, "cannot drop _id index");
+}
+
 static bool drop_one(struct apply_target *target, const struct index_def *index, struct err *err)
 {
-    if (index->is_id)
-        return err_set(err, ERR_InvalidOptions, "cannot drop _id index");
+    if (!check_not_id(index, err))
+        return false;
     if (!check_shard_key_index(target, index, err))
         return false;
     return catalog_drop_index(target->apply->txn, again(target->apply, target->coll->ns), index, err);
@@ -235,6 +274,9 @@ static bool drop_named(struct apply_target *target, const struct bval *which, st
         if (index == NULL)
             return err_set(err, ERR_IndexNotFound, "index not found with name [%s]", bval_str(which, &len));
     } else if (which->type == BT_DOCUMENT) {
+        if (collection_count_index_key(coll, bval_doc(which)) > 1)
+            return err_set(err, ERR_AMBIGUOUS_KEY_PATTERN,
+                           "several indexes have that key. Please drop the index by name");
         index = collection_find_index_key(coll, bval_doc(which));
         if (index == NULL)
             return err_set(err, ERR_IndexNotFound, "can't find index with that key");
@@ -271,8 +313,8 @@ static bool drop_list(struct apply_target *target, struct bdoc names, struct err
         const struct index_def *index = collection_find_index(coll, bval_str(&elem.val, &len));
         if (index == NULL)
             return err_set(err, ERR_IndexNotFound, "index not found with name [%s]", bval_str(&elem.val, &len));
-        if (index->is_id)
-            return err_set(err, ERR_InvalidOptions, "cannot drop _id index");
+        if (!check_not_id(index, err))
+            return false;
     }
     biter_init(&iter, names);
     while (biter_next(&iter, &elem)) {

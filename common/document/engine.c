@@ -5,6 +5,7 @@
 #include "document/claims.h"
 #include "document/cursors.h"
 #include "document/index_builder.h"
+#include "document/index_usage.h"
 #include "document/ttl.h"
 #include "document/wakeups.h"
 
@@ -18,6 +19,7 @@ struct document_engine {
     struct document_cursors *cursors;
     struct document_claims *claims;
     struct index_builder *builder;
+    struct index_usage *usage;
     struct document_wakeups *wakeups;
     struct document_ttl *ttl;
     struct temp_space *temp;
@@ -45,6 +47,7 @@ struct document_engine *document_engine_new(const struct document_engine_options
     engine->cursors = document_cursors_new();
     engine->claims = document_claims_new();
     engine->builder = index_builder_new(engine);
+    engine->usage = index_usage_new();
     engine->wakeups = document_wakeups_new();
     engine->ttl = document_ttl_new(engine);
     return engine;
@@ -56,6 +59,7 @@ void document_engine_free(struct document_engine *engine)
         return;
     document_ttl_free(engine->ttl);
     index_builder_free(engine->builder);
+    index_usage_free(engine->usage);
     document_cursors_free(engine->cursors);
     document_claims_free(engine->claims);
     document_wakeups_free(engine->wakeups);
@@ -97,6 +101,11 @@ struct document_claims *document_engine_claims(const struct document_engine *eng
 struct index_builder *document_engine_builder(const struct document_engine *engine)
 {
     return engine->builder;
+}
+
+struct index_usage *document_engine_usage(const struct document_engine *engine)
+{
+    return engine->usage;
 }
 
 struct document_wakeups *document_engine_wakeups(const struct document_engine *engine)

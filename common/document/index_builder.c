@@ -6,9 +6,12 @@
 #include "document/codec.h"
 #include "document/engine.h"
 #include "storage/catalog.h"
+#include "storage/counters.h"
+#include "storage/index_build.h"
 #include "storage/store.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -29,8 +32,7 @@ struct build {
     uint8_t uuid[UUID_BYTES];
     uint32_t ids[CATALOG_INDEXES_MAX];
     uint32_t count;
-    uint32_t at;
-    bool ending; /* the BUILD_END of ids[at] is under way */
+    uint32_t at; /* the one that is being built; count: all are, the end of the whole is under way */
 };
 
 struct index_builder {
@@ -90,21 +92,44 @@ static void build_proposed(void *arg, const struct document_result *result)
         log->submit_after(log->arg, BUILD_BUSY_PAUSE_MS, propose_build, build);
         return;
     }
+    /* One of the indexes is gone: the end of the whole takes the others along. */
+    if (result->outcome == DOCUMENT_APPLIED && !result->ok && build->at < build->count) {
+        pthread_mutex_lock(&build->builder->mutex);
+        build->at = build->count;
+        pthread_mutex_unlock(&build->builder->mutex);
+        log->submit_after(log->arg, BUILD_PAUSE_MS, propose_build, build);
+        return;
+    }
     if (result->outcome != DOCUMENT_APPLIED || !result->ok) {
         end_build(build, &result->err);
         return;
     }
-    if (build->ending) {
-        build->ending = false;
-        build->at++;
-    } else {
-        bool more = result->len > 0 && result->data[0] != 0;
-        build->ending = !more;
-    }
-    if (build->at == build->count)
+    if (build->at == build->count) {
         end_build(build, NULL);
-    else
-        log->submit_after(log->arg, BUILD_PAUSE_MS, propose_build, build);
+        return;
+    }
+    bool more = result->len > 0 && result->data[0] != 0;
+    if (!more) {
+        pthread_mutex_lock(&build->builder->mutex);
+        build->at++;
+        pthread_mutex_unlock(&build->builder->mutex);
+    }
+    log->submit_after(log->arg, BUILD_PAUSE_MS, propose_build, build);
+}
+
+static void encode_build(const struct build *build, struct buf *command)
+{
+    bool ending = build->at == build->count;
+    buf_append_u8(command, ending ? DOCUMENT_KIND_BUILD_END : DOCUMENT_KIND_BUILD_STEP);
+    buf_append(command, build->uuid, UUID_BYTES);
+    if (!ending) {
+        buf_append_le32(command, build->ids[build->at]);
+        buf_append_le32(command, BUILD_STEP_RECORDS);
+        return;
+    }
+    buf_append_le32(command, build->count);
+    for (uint32_t i = 0; i < build->count; i++)
+        buf_append_le32(command, build->ids[i]);
 }
 
 static void propose_build(void *arg)
@@ -114,15 +139,11 @@ static void propose_build(void *arg)
     struct buf command = BUF_INIT;
     struct err err;
     /* The index stays as far as it is built, and is taken up again when there is space. */
-    if (!build->ending && !store_check_space(document_engine_store(build->builder->engine), &err)) {
+    if (build->at < build->count && !store_check_space(document_engine_store(build->builder->engine), &err)) {
         end_build(build, &err);
         return;
     }
-    buf_append_u8(&command, build->ending ? DOCUMENT_KIND_BUILD_END : DOCUMENT_KIND_BUILD_STEP);
-    buf_append(&command, build->uuid, UUID_BYTES);
-    buf_append_le32(&command, build->ids[build->at]);
-    if (!build->ending)
-        buf_append_le32(&command, BUILD_STEP_RECORDS);
+    encode_build(build, &command);
     size_t len;
     uint8_t *bytes = buf_take(&command, &len);
     log->propose(log->arg, bytes, len, build_proposed, build);
@@ -131,7 +152,7 @@ static void propose_build(void *arg)
 static bool is_built_locked(const struct index_builder *builder, uint32_t index_id)
 {
     for (const struct build *build = builder->builds; build != NULL; build = build->next) {
-        for (uint32_t i = build->at; i < build->count; i++) {
+        for (uint32_t i = 0; i < build->count; i++) {
             if (build->ids[i] == index_id)
                 return true;
         }
@@ -272,6 +293,52 @@ void index_builder_nudge(struct index_builder *builder)
     pthread_mutex_unlock(&builder->mutex);
     if (start)
         propose_erase(builder);
+}
+
+/* ---- progress ---- */
+
+static void append_progress(const struct build *build, struct store_txn *txn, bson_t *out)
+{
+    const struct collection *coll = catalog_find_uuid(txn, build->uuid);
+    struct counter counter = {0};
+    uint64_t done = 0;
+    char text[100];
+    bson_t progress;
+    if (coll != NULL)
+        counter_collection(txn, coll, &counter);
+    uint64_t total = (uint64_t)counter.docs * build->count;
+    for (uint32_t i = 0; i < build->count; i++) {
+        const struct index_def *index = coll == NULL ? NULL : collection_find_index_id(coll, build->ids[i]);
+        if (index != NULL)
+            done += index_build_done_records(txn, index);
+    }
+    if (done > total)
+        done = total; /* documents were erased behind the build */
+    snprintf(text, sizeof text, "Index Build: scanning collection: %llu/%llu %d%%", (unsigned long long)done,
+             (unsigned long long)total, total == 0 ? 100 : (int)(done * 100 / total));
+    BSON_APPEND_UTF8(out, "ns", build->ns);
+    BSON_APPEND_UTF8(out, "msg", text);
+    BSON_APPEND_DOCUMENT_BEGIN(out, "progress", &progress);
+    BSON_APPEND_INT64(&progress, "done", (int64_t)done);
+    BSON_APPEND_INT64(&progress, "total", (int64_t)total);
+    bson_append_document_end(out, &progress);
+}
+
+void index_builder_each(struct index_builder *builder, void (*fn)(void *arg, struct bdoc build), void *arg)
+{
+    struct store_txn *txn;
+    struct err ignored;
+    if (!store_read_begin(document_engine_store(builder->engine), &txn, &ignored))
+        return;
+    pthread_mutex_lock(&builder->mutex);
+    for (const struct build *build = builder->builds; build != NULL; build = build->next) {
+        bson_t doc = BSON_INITIALIZER;
+        append_progress(build, txn, &doc);
+        fn(arg, bdoc_of(&doc));
+        bson_destroy(&doc);
+    }
+    pthread_mutex_unlock(&builder->mutex);
+    store_read_end(txn);
 }
 
 /* ---- what a former leader left ---- */

@@ -1,9 +1,12 @@
 /* collStats, dbStats, validate, and the documents of $collStats and $indexStats */
+#include "document/index_usage.h"
 #include "document/stats.h"
 
 #include "base/clock.h"
 #include "command/fields.h"
 #include "document/commands.h"
+#include "document/traits.h"
+#include "document/views.h"
 #include "storage/counters.h"
 #include "storage/validate.h"
 
@@ -41,6 +44,16 @@ static void append_index_sizes(struct store_txn *txn, const struct collection *c
     bson_append_document_end(out, &sizes);
 }
 
+static void append_capped(const struct collection *coll, int64_t scale, bson_t *out)
+{
+    BSON_APPEND_BOOL(out, "capped", coll != NULL && coll->capped);
+    if (coll == NULL || !coll->capped)
+        return;
+    const struct collection_traits *traits = collection_traits(coll);
+    append_size(out, "max", traits->capped_docs, 1);
+    append_size(out, "maxSize", traits->capped_bytes, scale);
+}
+
 static void append_storage(struct store_txn *txn, const struct collection *coll, int64_t scale, bson_t *out)
 {
     struct counter counter = {0};
@@ -53,8 +66,8 @@ static void append_storage(struct store_txn *txn, const struct collection *coll,
         append_size(out, "avgObjSize", counter.bytes / counter.docs, 1);
     append_size(out, "storageSize", counter.bytes, scale);
     BSON_APPEND_INT32(out, "freeStorageSize", 0);
-    BSON_APPEND_BOOL(out, "capped", false);
-    BSON_APPEND_INT32(out, "nindexes", coll == NULL ? 0 : (int32_t)coll->index_count);
+    append_capped(coll, scale, out);
+    BSON_APPEND_INT32(out, "nindexes", coll == NULL ? 0 : (int32_t)(coll->index_count - coll->many_ids));
     append_size(out, "totalIndexSize", indexes, scale);
     append_size(out, "totalSize", indexes + counter.bytes, scale);
     if (coll != NULL)
@@ -111,14 +124,27 @@ bool stats_coll_stats_stage(struct document_engine *engine, const struct read_tx
     return true;
 }
 
-void stats_index_stats_stage(const struct index_def *index, const char *host, bson_t *out)
+void stats_index_stats_stage(struct document_engine *engine, const struct index_def *index, bson_t *out)
 {
+    char shard[DOCUMENT_MEMBER_NAME_MAX];
     struct bval key = bval_from_doc(index->key_pattern);
     struct bval spec = bval_from_doc(index->spec);
+    int64_t since_ms;
+    int64_t uses = index_usage_get(document_engine_usage(engine), index->id, &since_ms);
+    bson_t accesses;
     BSON_APPEND_UTF8(out, "name", index->name);
     bval_append(out, "key", -1, &key);
-    BSON_APPEND_UTF8(out, "host", host);
+    BSON_APPEND_UTF8(out, "host", document_engine_host(engine));
+    BSON_APPEND_DOCUMENT_BEGIN(out, "accesses", &accesses);
+    BSON_APPEND_INT64(&accesses, "ops", uses);
+    BSON_APPEND_DATE_TIME(&accesses, "since", since_ms);
+    bson_append_document_end(out, &accesses);
+    document_engine_member_name(engine, shard);
+    if (shard[0] != '\0')
+        BSON_APPEND_UTF8(out, "shard", shard);
     bval_append(out, "spec", -1, &spec);
+    if (index->state != INDEX_READY)
+        BSON_APPEND_BOOL(out, "building", true);
 }
 
 enum command_status coll_stats_run(struct command_ctx *ctx, struct err *err)
@@ -130,7 +156,9 @@ enum command_status coll_stats_run(struct command_ctx *ctx, struct err *err)
     int64_t scale;
     bool ok = command_ns(ctx, &ns, err) && fields_check_known(ctx->body, "collStats", known, err) &&
               read_scale(ctx->body, &scale, err) && request_version(ctx, &version, err) &&
-              read_txn_open(&read, document_engine_of(ctx), ns.full, version, err);
+              read_txn_open_any(&read, document_engine_of(ctx), ns.full, version, err);
+    if (ok && read.coll != NULL && read.coll->is_view)
+        ok = views_refuse_write(read.coll, err);
     if (ok) {
         BSON_APPEND_UTF8(&ctx->reply, "ns", ns.full);
         append_storage(read.txn, read.coll, scale, &ctx->reply);
@@ -141,6 +169,7 @@ enum command_status coll_stats_run(struct command_ctx *ctx, struct err *err)
 
 struct db_totals {
     int64_t collections;
+    int64_t views;
     int64_t objects;
     int64_t data_bytes;
     int64_t indexes;
@@ -153,6 +182,10 @@ static void sum_db(struct store_txn *txn, const char *db, struct db_totals *tota
     size_t position = 0;
     while ((coll = catalog_next(txn, db, strlen(db), &position)) != NULL) {
         struct counter counter;
+        if (coll->is_view) {
+            totals->views++;
+            continue;
+        }
         counter_collection(txn, coll, &counter);
         totals->collections++;
         totals->objects += counter.docs;
@@ -176,7 +209,7 @@ enum command_status db_stats_run(struct command_ctx *ctx, struct err *err)
     bson_t *reply = &ctx->reply;
     BSON_APPEND_UTF8(reply, "db", ctx->db);
     append_size(reply, "collections", totals.collections, 1);
-    BSON_APPEND_INT32(reply, "views", 0);
+    append_size(reply, "views", totals.views, 1);
     append_size(reply, "objects", totals.objects, 1);
     BSON_APPEND_DOUBLE(reply, "avgObjSize",
                        totals.objects == 0 ? 0.0 : (double)totals.data_bytes / (double)totals.objects);
@@ -204,10 +237,12 @@ enum command_status validate_run(struct command_ctx *ctx, struct err *err)
         err_set(err, ERR_InvalidOptions, "validate with { repair: true } is not supported on a member of a set");
         return COMMAND_ERROR;
     }
-    if (!read_txn_open(&read, document_engine_of(ctx), ns.full, (struct bdoc){0}, err))
+    if (!read_txn_open_any(&read, document_engine_of(ctx), ns.full, (struct bdoc){0}, err))
         return COMMAND_ERROR;
-    bool found = read.coll != NULL;
-    if (found)
+    bool found = read.coll != NULL && !read.coll->is_view;
+    if (read.coll != NULL && read.coll->is_view)
+        (void)views_refuse_write(read.coll, err);
+    else if (found)
         collection_validate(read.txn, read.coll, &ctx->reply);
     else
         err_set(err, ERR_NamespaceNotFound, "Collection '%s' does not exist to validate.", ns.full);

@@ -9,6 +9,7 @@
  * when storageStats or count of a missing collection is asked for. */
 bool stats_coll_stats_stage(struct document_engine *engine, const struct read_txn *read, const struct ns *ns,
                             const struct bval *spec, bson_t *out, struct err *err) ERR_WARN_UNUSED;
-void stats_index_stats_stage(const struct index_def *index, const char *host, bson_t *out);
+/* {name, key, host, accesses: {ops, since}, shard?, spec, building?}: one index's document of $indexStats. */
+void stats_index_stats_stage(struct document_engine *engine, const struct index_def *index, bson_t *out);
 
 #endif

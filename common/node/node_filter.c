@@ -5,7 +5,8 @@
 
 struct index_filter {
     struct arena arena;
-    struct bdoc source; /* in the arena: the store's bytes may move */
+    struct bdoc source;  /* in the arena: the store's bytes may move */
+    struct expr_env env; /* the index's collation */
     struct filter *filter;
 };
 
@@ -18,22 +19,30 @@ static void free_filter(void *compiled)
     mem_free(index_filter);
 }
 
-static void *compile(struct bdoc source, struct err *err)
+/* What may stand in an index at all is the store's business; these are refused by name as MongoDB does. */
+static bool check_features(struct bdoc source, struct err *err)
 {
+    static const char *const banned[] = {"$expr", "$jsonSchema", "$where", "$text"};
+    for (size_t i = 0; i < sizeof banned / sizeof banned[0]; i++) {
+        if (bdoc_has(source, banned[i]))
+            return err_set(err, ERR_QueryFeatureNotAllowed, "%s is not allowed in this context", banned[i]);
+    }
+    return true;
+}
+
+static void *compile(struct bdoc source, const struct bval_order *order, struct err *err)
+{
+    if (!check_features(source, err))
+        return NULL;
     struct index_filter *index_filter = mem_alloc(sizeof *index_filter);
     arena_init(&index_filter->arena);
+    index_filter->env.order = order;
     index_filter->source =
         (struct bdoc){.data = arena_copy(&index_filter->arena, source.data, source.len), .len = source.len};
-    if (!filter_compile(&index_filter->arena, index_filter->source, NULL, &index_filter->filter, err)) {
-        free_filter(index_filter);
-        return NULL;
-    }
-    if (!filter_is_deterministic(index_filter->filter)) {
-        err_set(err, ERR_CannotCreateIndex, "unsupported expression in partial index");
-        free_filter(index_filter);
-        return NULL;
-    }
-    return index_filter;
+    if (filter_compile(&index_filter->arena, index_filter->source, &index_filter->env, &index_filter->filter, err))
+        return index_filter;
+    free_filter(index_filter);
+    return NULL;
 }
 
 static bool matches(const void *compiled, struct bdoc doc)

@@ -6,6 +6,22 @@
 #include "storage/catalog_write.h"
 #include "storage/snapshot.h"
 
+enum { ERR_INCOMPATIBLE_COLLATION = 161 };
+
+/* Where arrays are on the paths of the fields. */
+static void append_paths(bson_t *entry, const struct index_def *index)
+{
+    bson_t paths;
+    BSON_APPEND_ARRAY_BEGIN(entry, "paths", &paths);
+    for (uint32_t i = 0; i < index->field_count; i++) {
+        char text[16];
+        const char *key;
+        bson_uint32_to_string(i, &key, text, sizeof text);
+        BSON_APPEND_INT64(&paths, key, (int64_t)index->fields[i].multikey);
+    }
+    bson_append_array_end(entry, &paths);
+}
+
 static void append_index(bson_t *list, uint32_t position, const struct index_def *index)
 {
     char text[16];
@@ -20,6 +36,8 @@ static void append_index(bson_t *list, uint32_t position, const struct index_def
     BSON_APPEND_DOCUMENT(&entry, "spec", &spec);
     BSON_APPEND_INT32(&entry, "state", (int32_t)index->state);
     BSON_APPEND_BOOL(&entry, "multikey", index->multikey);
+    if (index->multikey)
+        append_paths(&entry, index);
     bson_append_document_end(list, &entry);
 }
 
@@ -50,6 +68,30 @@ static const struct collection *current(struct store_txn *txn, const struct coll
     return now;
 }
 
+/* The index on _id; a clustered collection gives it its own name and says so. */
+static void id_index_spec(struct bdoc options, bson_t *spec)
+{
+    bson_t key;
+    struct bval clustered;
+    struct bval name = BVAL_MISSING;
+    struct bval collation;
+    bool is_clustered = bdoc_find(options, "clusteredIndex", &clustered) && clustered.type == BT_DOCUMENT;
+    BSON_APPEND_INT32(spec, "v", 2);
+    BSON_APPEND_DOCUMENT_BEGIN(spec, "key", &key);
+    BSON_APPEND_INT32(&key, "_id", 1);
+    bson_append_document_end(spec, &key);
+    if (is_clustered && bdoc_find(bval_doc(&clustered), "name", &name) && name.type == BT_STRING)
+        bval_append(spec, "name", -1, &name);
+    else
+        BSON_APPEND_UTF8(spec, "name", "_id_");
+    if (is_clustered) {
+        BSON_APPEND_BOOL(spec, "unique", true);
+        BSON_APPEND_BOOL(spec, "clustered", true);
+    }
+    if (bdoc_find(options, "collation", &collation) && collation.type == BT_DOCUMENT)
+        bval_append(spec, "collation", -1, &collation);
+}
+
 bool catalog_create(struct store_txn *txn, const char *ns, size_t ns_len, const uint8_t uuid[UUID_BYTES],
                     struct bdoc options, struct err *err)
 {
@@ -63,12 +105,7 @@ bool catalog_create(struct store_txn *txn, const char *ns, size_t ns_len, const 
     if (snapshot_of(txn)->count >= CATALOG_COLLECTIONS_MAX)
         return err_set(err, ERR_CannotCreateIndex, "there are already %d collections", CATALOG_COLLECTIONS_MAX);
     bson_t spec = BSON_INITIALIZER;
-    bson_t key;
-    BSON_APPEND_INT32(&spec, "v", 2);
-    BSON_APPEND_DOCUMENT_BEGIN(&spec, "key", &key);
-    BSON_APPEND_INT32(&key, "_id", 1);
-    bson_append_document_end(&spec, &key);
-    BSON_APPEND_UTF8(&spec, "name", "_id_");
+    id_index_spec(options.data == NULL ? bdoc_empty() : options, &spec);
     struct index_def id_index = {.id = env_next_id(txn), .spec = bdoc_of(&spec), .state = INDEX_READY};
     struct index_def *const indexes[] = {&id_index};
     struct collection coll = {
@@ -106,6 +143,14 @@ bool catalog_rename(struct store_txn *txn, const struct collection *coll, const 
     return true;
 }
 
+struct bdoc collection_default_collation(const struct collection *coll)
+{
+    struct bval val;
+    if (coll == NULL || !bdoc_find(coll->options, "collation", &val) || val.type != BT_DOCUMENT)
+        return (struct bdoc){0};
+    return bval_doc(&val);
+}
+
 /* ---- indexes ---- */
 
 static void store_with_indexes(struct store_txn *txn, const struct collection *now, struct index_def *const *indexes,
@@ -136,13 +181,29 @@ static const struct index_def *current_index(struct store_txn *txn, uint32_t col
     return index;
 }
 
-void catalog_set_multikey(struct store_txn *txn, uint32_t collection_id, uint32_t index_id)
+void catalog_set_multikey(struct store_txn *txn, uint32_t collection_id, uint32_t index_id, const uint64_t *paths)
 {
     struct index_def changed = *current_index(txn, collection_id, index_id);
-    if (changed.multikey)
+    struct index_field fields[CATALOG_INDEX_FIELDS_MAX];
+    bool news = !changed.multikey;
+    for (uint32_t i = 0; i < changed.field_count; i++) {
+        fields[i] = changed.fields[i];
+        news |= (paths[i] & ~fields[i].multikey) != 0;
+        fields[i].multikey |= paths[i];
+    }
+    if (!news)
         return;
     changed.multikey = true;
+    changed.fields = fields;
     change_index(txn, collection_id, &changed);
+}
+
+void catalog_set_index_spec(struct store_txn *txn, const struct collection *coll, const struct index_def *index,
+                            struct bdoc normal_spec)
+{
+    struct index_def changed = *current_index(txn, coll->id, index->id);
+    changed.spec = normal_spec;
+    change_index(txn, coll->id, &changed);
 }
 
 void catalog_set_index_state(struct store_txn *txn, uint32_t collection_id, uint32_t index_id, enum index_state state)
@@ -175,8 +236,10 @@ bool catalog_create_index(struct store_txn *txn, const struct collection *coll, 
 {
     CHECK(store_txn_is_write(txn));
     bson_t normal = BSON_INITIALIZER;
-    bool ok = index_spec_normalise(txn->store, spec, &normal, err);
     const struct collection *now = current(txn, coll);
+    bool ok = index_spec_normalise(txn->store, spec, collection_default_collation(now), &normal, err);
+    if (!ok && err->code == ERR_INCOMPATIBLE_COLLATION) /* the other members may have made it */
+        store_fatal(MDB_INCOMPATIBLE, err->msg);
     const struct index_def *existing = NULL;
     enum index_compare compared = ok ? collection_compare_index(now, bdoc_of(&normal), &existing, err) : INDEX_CONFLICT;
     if (exists != NULL)

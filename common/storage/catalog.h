@@ -27,11 +27,14 @@ enum index_state {
 };
 
 struct index_field {
-    const char *path; /* dotted */
+    const char *path; /* dotted, as in the key pattern: "a.b", and for a wildcard "$**" or "a.b.$**" */
     uint32_t path_len;
     bool dotted;
     bool descending;
     bool hashed;
+    bool wildcard;     /* takes two components of a key: path and value, see index_keys.h */
+    uint64_t multikey; /* bit j: some document had an array at the end of the path's first j + 1 parts; of a wildcard
+                          only bit 0: on some path */
 };
 
 struct index_def {
@@ -45,10 +48,17 @@ struct index_def {
     bool is_id; /* the index on _id: always first, always there */
     bool unique;
     bool sparse;
-    bool hashed;         /* one of the fields is */
-    bool multikey;       /* some document has several keys, or one from inside an array */
-    struct bdoc partial; /* partialFilterExpression, inside spec; data NULL: none */
-    void *filter;        /* the compiled partial filter; NULL: none */
+    bool hashed;                    /* one of the fields is */
+    bool wildcard;                  /* one of the fields is: index_keys.h says what the keys are */
+    bool hidden;                    /* serves no plan; keeps its uniqueness */
+    bool prepare_unique;            /* refuses new duplicates, may have old ones: no plan may rely on uniqueness */
+    bool ttl;                       /* documents expire */
+    int64_t expire_after_seconds;   /* of a TTL index */
+    uint32_t wildcard_field;        /* position of the wildcard among the fields */
+    bool multikey;                  /* some document has several keys, or one from inside an array */
+    struct bdoc partial;            /* partialFilterExpression, inside spec; data NULL: none */
+    void *filter;                   /* the compiled partial filter; NULL: none */
+    const struct bval_order *order; /* of the strings in its keys (the spec's collation); NULL: by bytes */
 };
 
 struct collection {
@@ -61,6 +71,11 @@ struct collection {
     struct bdoc options;              /* as listCollections prints them; empty when none */
     struct index_def *const *indexes; /* the _id index first, then by creation */
     uint32_t index_count;
+    bool is_view;   /* options.viewOn: a definition, never a record */
+    bool capped;    /* options.capped */
+    bool many_ids;  /* options.timeseries: several documents may have one _id; its index isn't unique */
+    bool clustered; /* options.clusteredIndex: the natural order is that of the _id index */
+    void *traits;   /* what the store's collection hooks made of the options; NULL: without hooks */
 };
 
 /* ---- finding ---- */
@@ -71,8 +86,10 @@ const struct collection *catalog_find_uuid(struct store_txn *txn, const uint8_t 
 const struct collection *catalog_find_id(struct store_txn *txn, uint32_t collection_id);
 const struct index_def *collection_find_index(const struct collection *coll, const char *name);
 const struct index_def *collection_find_index_id(const struct collection *coll, uint32_t index_id);
-/* The index with exactly that key pattern (field order counts), or NULL. */
+/* The first index with exactly that key pattern (field order counts), or NULL. */
 const struct index_def *collection_find_index_key(const struct collection *coll, struct bdoc key_pattern);
+/* Several may have it, with different collations or partial filters: how many do. */
+uint32_t collection_count_index_key(const struct collection *coll, struct bdoc key_pattern);
 /* Walks in namespace order: *position starts at 0. db == NULL: all databases. NULL at the end. */
 const struct collection *catalog_next(struct store_txn *txn, const char *db, size_t db_len, size_t *position);
 /* Walks the names of databases that have a collection, in order: `previous` is NULL at first. Returns a collection of
@@ -108,9 +125,16 @@ bool catalog_rename(struct store_txn *txn, const struct collection *coll, const 
                     struct err *err) ERR_WARN_UNUSED;
 
 /* Checks an index specification as createIndexes gets it ({key, name?, unique?, ...}) and writes the normal form to
- * `out` (initialised by the caller). Pure but for the hooks' `compile`. ERR_CannotCreateIndex,
- * ERR_InvalidIndexSpecificationOption, ERR_TypeMismatch, ERR_BadValue ... */
-bool index_spec_normalise(const struct store *store, struct bdoc spec, bson_t *out, struct err *err) ERR_WARN_UNUSED;
+ * `out` (initialised by the caller). `default_collation` (data NULL: none) is the collection's: an index without a
+ * collation of its own inherits it. The normal form of a normal form is itself, unless it has no collation. Pure but
+ * for the hooks' `compile`. ERR_CannotCreateIndex, ERR_InvalidIndexSpecificationOption, ERR_TypeMismatch, ERR_BadValue
+ * ... */
+bool index_spec_normalise(const struct store *store, struct bdoc spec, struct bdoc default_collation, bson_t *out,
+                          struct err *err) ERR_WARN_UNUSED;
+/* Appends the fields of a specification that it may have. */
+void index_spec_copy_known(struct bdoc spec, bson_t *out);
+/* options.collation; data NULL: none. */
+struct bdoc collection_default_collation(const struct collection *coll);
 
 enum index_compare {
     INDEX_IS_NEW,
@@ -124,6 +148,10 @@ enum index_compare collection_compare_index(const struct collection *coll, struc
  * is normalised first. For an index that exists already: true, its id, and *exists (may be NULL) set. */
 bool catalog_create_index(struct store_txn *txn, const struct collection *coll, struct bdoc spec, uint32_t *index_id,
                           bool *exists, struct err *err) ERR_WARN_UNUSED;
+/* Replaces the specification of an index by another normal form that has the same key and collation (collMod: hidden,
+ * expireAfterSeconds, unique, prepareUnique). */
+void catalog_set_index_spec(struct store_txn *txn, const struct collection *coll, const struct index_def *index,
+                            struct bdoc normal_spec);
 /* Takes the index out at once and leaves its entries to catalog_erase_step. ERR_InvalidOptions for the _id index. */
 bool catalog_drop_index(struct store_txn *txn, const struct collection *coll, const struct index_def *index,
                         struct err *err) ERR_WARN_UNUSED;

@@ -53,10 +53,11 @@ static bool decode(const struct buf *from, struct checkpoint *out, struct err *e
         crc32c(0, data, from->len - 4) != load_le32(data + from->len - 4))
         return err_set(err, ERR_InvalidBSON, "the file 'checkpoint' is damaged");
     uint32_t format = load_le32(data + 8);
-    if (format > STORE_FORMAT_VERSION)
+    if (format != STORE_FORMAT_VERSION)
         return err_set(err, ERR_UnsupportedFormat,
-                       "the data files have format version %u, this program knows up to %d: use a newer program",
-                       format, STORE_FORMAT_VERSION);
+                       "the data files have format version %u, this program reads version %d only: use %s program, or "
+                       "copy the data through an export",
+                       format, STORE_FORMAT_VERSION, format > STORE_FORMAT_VERSION ? "a newer" : "the older");
     uint32_t page_bytes = load_le32(data + 12);
     if (page_bytes < CHECKPOINT_PAGE_MIN || page_bytes > CHECKPOINT_PAGE_MAX ||
         from->len != CHECKPOINT_HEAD_BYTES + (size_t)page_bytes * 2 + 4)

@@ -52,6 +52,9 @@ struct index_entry {
     const uint8_t *key; /* the whole encoded key; valid until the next call */
     uint32_t key_len;
     uint64_t record_id;
+    const uint8_t
+        *types; /* what the key doesn't tell of its values (bson/keytypes.h); NULL: not known. As long as key */
+    uint32_t types_len;
 };
 
 /* Where a cursor begins, relative to the travel's direction. */

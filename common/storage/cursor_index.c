@@ -133,7 +133,8 @@ static bool run_entry(struct index_cursor *cursor, struct index_entry *out)
     buf_clear(&cursor->key);
     buf_append(&cursor->key, index_run_prefix(cursor->run), ENTRY_PREFIX);
     buf_append(&cursor->key, item.rest, item.rest_len);
-    *out = (struct index_entry){cursor->key.data, (uint32_t)cursor->key.len, item.record_id};
+    *out = (struct index_entry){
+        .key = cursor->key.data, .key_len = (uint32_t)cursor->key.len, .record_id = item.record_id};
     return true;
 }
 
@@ -145,7 +146,7 @@ static bool take(struct index_cursor *cursor, bool more, const MDB_val *key, con
     if (!more || !entry_decode(key, value, cursor->index_id, &view))
         return false;
     if (view.rest == NULL) {
-        *out = (struct index_entry){view.key, view.key_len, view.record_id};
+        *out = (struct index_entry){view.key, view.key_len, view.record_id, view.types, view.types_len};
         return true;
     }
     cursor->run = index_run_new(cursor->index_id, &view, cursor->backward);

@@ -1,5 +1,6 @@
 #include "storage/duplicates.h"
 
+#include "bson/keyenc.h"
 #include "storage/entries.h"
 #include "storage/shell_text.h"
 
@@ -46,12 +47,27 @@ static bool counts(const struct duplicate_check *check, uint64_t record_id)
     return result;
 }
 
+/* Both are sorted: *place moves on in `old`. */
+static bool had_key(const struct index_keys *old, size_t *place, const struct index_keys *keys, size_t i)
+{
+    for (; *place < old->count; ++*place) {
+        int order =
+            keyenc_compare(key_bytes(old, *place), old->keys[*place].len, key_bytes(keys, i), keys->keys[i].len);
+        if (order >= 0)
+            return order == 0;
+    }
+    return false;
+}
+
 bool duplicates_check(const struct duplicate_check *check, const struct index_def *index, const struct index_keys *keys,
                       struct err *err)
 {
     MDB_cursor *cursor = env_probe_cursor(check->txn, index->id);
+    size_t place = 0;
     for (size_t i = 0; i < keys->count; i++) {
         uint64_t other = 0;
+        if (check->old != NULL && had_key(check->old, &place, keys, i))
+            continue;
         while (entry_next_with_key(cursor, index->id, key_bytes(keys, i), keys->keys[i].len, other, &other)) {
             if (other != check->record_id && counts(check, other))
                 return duplicates_refuse(check->coll, index, check->doc, key_bytes(keys, i), keys->keys[i].len, err);

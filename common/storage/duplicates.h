@@ -11,6 +11,7 @@ struct duplicate_check {
     const struct collection *coll;
     struct bdoc doc;                    /* that is to be written */
     uint64_t record_id;                 /* its own, whose entries are no conflict; 0: a new one */
+    const struct index_keys *old;       /* of the record as it stands, in this index: they are its own; NULL: none */
     const struct record_write *options; /* for the owner's say */
 };
 

@@ -32,21 +32,26 @@ bool entry_decode(const MDB_val *key, const MDB_val *value, uint32_t index_id, s
         out->key_len = (uint32_t)key->mv_size - ENTRY_HEAD - ENTRY_ID;
         out->rest = NULL;
         out->rest_len = 0;
+        out->types = value->mv_data;
+        out->types_len = (uint32_t)value->mv_size;
     } else {
         out->key_len = ENTRY_PREFIX;
         out->rest = value->mv_data;
         out->rest_len = (uint32_t)value->mv_size;
+        out->types = NULL;
+        out->types_len = 0;
     }
     return true;
 }
 
-void entry_put(struct store_txn *txn, uint32_t index_id, const uint8_t *key, uint32_t key_len, uint64_t record_id)
+void entry_put(struct store_txn *txn, uint32_t index_id, const struct entry_key *entry, uint64_t record_id)
 {
     uint8_t full[ENV_KEY_MAX];
-    size_t len = entry_encode(full, index_id, key, key_len, record_id);
-    const uint8_t *rest = key_len > ENTRY_SHORT_MAX ? key + ENTRY_PREFIX : NULL;
-    size_t rest_len = rest != NULL ? key_len - ENTRY_PREFIX : 0;
-    env_cursor_put(env_write_cursor(txn, STORE_DB_ENTRIES, index_id), full, len, rest, rest_len);
+    size_t len = entry_encode(full, index_id, entry->key, entry->key_len, record_id);
+    bool is_long = entry->key_len > ENTRY_SHORT_MAX;
+    const uint8_t *value = is_long ? entry->key + ENTRY_PREFIX : entry->types;
+    size_t value_len = is_long ? entry->key_len - ENTRY_PREFIX : entry->types_len;
+    env_cursor_put(env_write_cursor(txn, STORE_DB_ENTRIES, index_id), full, len, value, value_len);
 }
 
 bool entry_delete(struct store_txn *txn, uint32_t index_id, const uint8_t *key, uint32_t key_len, uint64_t record_id)
@@ -56,15 +61,31 @@ bool entry_delete(struct store_txn *txn, uint32_t index_id, const uint8_t *key, 
     return env_cursor_delete_key(env_write_cursor(txn, STORE_DB_ENTRIES, index_id), full, len);
 }
 
-bool entry_exists(struct store_txn *txn, uint32_t index_id, const uint8_t *key, uint32_t key_len, uint64_t record_id)
+/* False when it isn't there; *value is what it leads to. */
+static bool find_entry(struct store_txn *txn, uint32_t index_id, const uint8_t *key, uint32_t key_len,
+                       uint64_t record_id, MDB_val *value)
 {
     uint8_t full[ENV_KEY_MAX];
-    MDB_val value;
     size_t len = entry_encode(full, index_id, key, key_len, record_id);
-    if (!env_get(txn, STORE_DB_ENTRIES, full, len, &value))
+    if (!env_get(txn, STORE_DB_ENTRIES, full, len, value))
         return false;
-    return key_len <= ENTRY_SHORT_MAX ||
-           (value.mv_size == key_len - ENTRY_PREFIX && memcmp(value.mv_data, key + ENTRY_PREFIX, value.mv_size) == 0);
+    return key_len <= ENTRY_SHORT_MAX || (value->mv_size == key_len - ENTRY_PREFIX &&
+                                          memcmp(value->mv_data, key + ENTRY_PREFIX, value->mv_size) == 0);
+}
+
+bool entry_exists(struct store_txn *txn, uint32_t index_id, const uint8_t *key, uint32_t key_len, uint64_t record_id)
+{
+    MDB_val value;
+    return find_entry(txn, index_id, key, key_len, record_id, &value);
+}
+
+bool entry_is(struct store_txn *txn, uint32_t index_id, const struct entry_key *entry, uint64_t record_id)
+{
+    MDB_val value;
+    if (!find_entry(txn, index_id, entry->key, entry->key_len, record_id, &value))
+        return false;
+    return entry->key_len > ENTRY_SHORT_MAX ||
+           (value.mv_size == entry->types_len && memcmp(value.mv_data, entry->types, value.mv_size) == 0);
 }
 
 bool entry_next_with_key(MDB_cursor *cursor, uint32_t index_id, const uint8_t *key, uint32_t key_len, uint64_t after,

@@ -42,6 +42,7 @@ struct store {
     uint64_t reserve_bytes;
     uint64_t checkpoint_bytes;
     struct store_filter_hooks hooks;
+    struct store_collection_hooks collection_hooks;
 
     pthread_mutex_t checkpoint_lock; /* one checkpoint at a time; guards pin */
     pthread_mutex_t gate;            /* see store.h: lets a checkpoint in between two transactions */

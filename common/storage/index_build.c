@@ -186,6 +186,13 @@ static void forget_notes(struct store_txn *txn, uint32_t index_id)
     }
 }
 
+bool index_build_check(struct store_txn *txn, const struct collection *coll, const struct index_def *index,
+                       struct err *err)
+{
+    CHECK(txn->write != NULL && index->state == INDEX_BUILDING);
+    return notes_allow(txn, coll, index, err);
+}
+
 bool index_build_finish(struct store_txn *txn, const struct collection *coll, const struct index_def *index,
                         struct err *err)
 {

@@ -19,6 +19,9 @@ enum {
  * ...) are noted, too. */
 bool index_build_step(struct store_txn *txn, const struct collection *coll, const struct index_def *index,
                       uint32_t max_records);
+/* What index_build_finish would say; changes nothing. */
+bool index_build_check(struct store_txn *txn, const struct collection *coll, const struct index_def *index,
+                       struct err *err) ERR_WARN_UNUSED;
 /* Makes it READY and returns true, or FAILED (with the reason: 11000 ...) and returns false. */
 bool index_build_finish(struct store_txn *txn, const struct collection *coll, const struct index_def *index,
                         struct err *err) ERR_WARN_UNUSED;

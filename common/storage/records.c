@@ -88,21 +88,35 @@ static const uint8_t *key_bytes(const struct index_keys *keys, size_t i)
     return keys->bytes.data + keys->keys[i].offset;
 }
 
+static bool multikey_is_news(const struct index_def *index, const struct index_keys *keys)
+{
+    for (uint32_t i = 0; i < index->field_count; i++) {
+        if ((keys->paths[i] & ~index->fields[i].multikey) != 0)
+            return true;
+    }
+    return !index->multikey;
+}
+
 void record_put_keys(struct store_txn *txn, const struct collection *coll, const struct index_def *index,
                      const struct index_keys *keys, uint64_t record_id)
 {
     struct counter_slot added = {0};
     for (size_t k = 0; k < keys->count; k++) {
+        const struct index_key *key = &keys->keys[k];
+        struct entry_key entry = {key_bytes(keys, k), key->len, key_bytes(keys, k) + key->len, key->types_len};
+        bool stored = key->stored;
         /* While an index is built, the build and a write may both come to a record. */
-        if (index->state == INDEX_BUILDING &&
-            entry_exists(txn, index->id, key_bytes(keys, k), keys->keys[k].len, record_id))
-            continue;
-        entry_put(txn, index->id, key_bytes(keys, k), keys->keys[k].len, record_id);
-        added.docs++;
-        added.bytes += keys->keys[k].len;
+        if (index->state == INDEX_BUILDING) {
+            stored = entry_exists(txn, index->id, entry.key, entry.key_len, record_id);
+            if (stored && !key->stored)
+                continue;
+        }
+        entry_put(txn, index->id, &entry, record_id);
+        added.docs += !stored;
+        added.bytes += stored ? 0 : key->len;
     }
-    if (keys->multikey && !index->multikey)
-        catalog_set_multikey(txn, coll->id, index->id);
+    if (keys->multikey && multikey_is_news(index, keys))
+        catalog_set_multikey(txn, coll->id, index->id, keys->paths);
     if (added.docs == 0)
         return;
     struct counter_slot *slot = counters_slot(txn, index->id);
@@ -138,6 +152,7 @@ static void count_collection(struct store_txn *txn, const struct collection *col
 
 static const struct record_write no_options;
 
+/* Of a record that is there (record_id not 0) the keys that it had are its own; they stand in old_keys. */
 static bool check_unique(struct store_txn *txn, const struct collection *coll, struct bdoc doc, uint64_t record_id,
                          const struct record_write *options, struct err *err)
 {
@@ -145,8 +160,10 @@ static bool check_unique(struct store_txn *txn, const struct collection *coll, s
     struct duplicate_check check = {.txn = txn, .coll = coll, .doc = doc, .record_id = record_id, .options = options};
     for (uint32_t i = 0; i < coll->index_count; i++) {
         const struct index_def *index = coll->indexes[i];
-        if (!index->unique || index->state != INDEX_READY || (index->is_id && record_id != 0))
+        if (!(index->unique || index->prepare_unique) || index->state != INDEX_READY ||
+            (index->is_id && record_id != 0))
             continue; /* a record keeps its _id */
+        check.old = record_id != 0 ? &write->old_keys[i] : NULL;
         if (!duplicates_check(&check, index, &write->new_keys[i], err))
             return false;
     }
@@ -199,6 +216,16 @@ static bool same_id(struct bdoc before, struct bdoc after)
     return bval_compare(&a, &b) == 0;
 }
 
+/* True also for long keys, whose types aren't stored. */
+static bool same_types(const struct index_keys *a, size_t i, const struct index_keys *b, size_t j)
+{
+    const struct index_key *left = &a->keys[i];
+    const struct index_key *right = &b->keys[j];
+    return left->len > ENTRY_SHORT_MAX ||
+           (left->types_len == right->types_len &&
+            memcmp(key_bytes(a, i) + left->len, key_bytes(b, j) + right->len, left->types_len) == 0);
+}
+
 /* Leaves in `fresh` the keys that `old` hasn't, and deletes the entries of those that only `old` has. Both are sorted.
  */
 static void merge_keys(struct store_txn *txn, const struct index_def *index, struct index_keys *fresh,
@@ -214,6 +241,10 @@ static void merge_keys(struct store_txn *txn, const struct index_def *index, str
                         ? -1
                         : keyenc_compare(key_bytes(old, o), old->keys[o].len, key_bytes(fresh, n), fresh->keys[n].len);
         if (order == 0) {
+            if (!same_types(old, o, fresh, n)) {
+                fresh->keys[n].stored = true;
+                fresh->keys[kept++] = fresh->keys[n];
+            }
             o++;
             n++;
         } else if (order < 0) {
@@ -251,9 +282,11 @@ bool record_replace(struct store_txn *txn, const struct collection *coll, uint64
     uint32_t old_len = old.len;
     struct write_state *state = txn->write;
     reserve_keys(state, coll->index_count);
-    if (!generate(coll, doc, state->new_keys, err) || !check_unique(txn, coll, doc, record_id, options, err))
+    if (!generate(coll, doc, state->new_keys, err))
         return false;
     generate_stored(coll, old, state->old_keys);
+    if (!check_unique(txn, coll, doc, record_id, options, err))
+        return false;
     pieces_write(txn, coll->id, record_id, doc, old_len);
     for (uint32_t i = 0; i < coll->index_count; i++)
         merge_keys(txn, coll->indexes[i], &state->new_keys[i], &state->old_keys[i], record_id);

@@ -106,7 +106,8 @@ void catalog_snapshot_unref(struct catalog_snapshot *snapshot)
     mem_free(snapshot);
 }
 
-static struct catalog_snapshot *load(struct store_txn *txn, uint64_t version)
+/* NULL, and an error, when the catalog can't be read. */
+static struct catalog_snapshot *try_load(struct store_txn *txn, uint64_t version, struct err *err)
 {
     MDB_stat stat;
     int rc = mdb_stat(txn->mdb, txn->store->dbi[STORE_DB_CATALOG], &stat);
@@ -118,18 +119,38 @@ static struct catalog_snapshot *load(struct store_txn *txn, uint64_t version)
     catalog_key(first, CATALOG_KEY_COLLECTION, 0);
     MDB_val key = {sizeof first, first};
     MDB_val value;
+    bool ok = true;
     bool more = env_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
-    while (more && *(const uint8_t *)key.mv_data == CATALOG_KEY_COLLECTION) {
+    while (ok && more && *(const uint8_t *)key.mv_data == CATALOG_KEY_COLLECTION) {
         struct collection_object *object;
         struct bdoc stored = {value.mv_data, (uint32_t)value.mv_size};
-        struct err err;
-        if (!collection_object_parse(txn->store, stored, &object, &err))
-            store_fatal(MDB_CORRUPTED, err.msg);
-        add(snapshot, object);
+        ok = collection_object_parse(txn->store, stored, &object, err);
+        if (ok)
+            add(snapshot, object);
         more = env_cursor_get(cursor, &key, &value, MDB_NEXT);
     }
     env_cursor_give(txn, STORE_DB_CATALOG, cursor);
+    if (ok)
+        return snapshot;
+    catalog_snapshot_unref(snapshot);
+    return NULL;
+}
+
+static struct catalog_snapshot *load(struct store_txn *txn, uint64_t version)
+{
+    struct err err;
+    struct catalog_snapshot *snapshot = try_load(txn, version, &err);
+    if (snapshot == NULL)
+        store_fatal(MDB_CORRUPTED, err.msg);
     return snapshot;
+}
+
+bool snapshot_check(struct store_txn *txn, struct err *err)
+{
+    struct catalog_snapshot *snapshot = try_load(txn, stored_version(txn), err);
+    bool ok = snapshot != NULL;
+    catalog_snapshot_unref(snapshot);
+    return ok;
 }
 
 /* A published version with a reference, or NULL. */

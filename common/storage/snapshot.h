@@ -7,20 +7,24 @@
 #include "bson/keygen.h"
 #include "storage/catalog.h"
 #include "storage/env.h"
+#include "storage/index_wildcard.h"
 
 /* An index with what only storage needs. `def` is first: a struct index_def * from outside is one of these. */
 struct index_object {
     struct index_def def;
     struct keygen gen; /* of the fields' paths; valid when gen_ready */
     bool gen_ready;
-    bool simple;               /* no dotted, no hashed field: keys of a document without arrays need no recursion */
-    const struct store *store; /* for the filter's hooks */
+    bool simple;                 /* no dotted, hashed or wildcard field: a document without arrays needs no recursion */
+    struct wildcard wildcard;    /* when def.wildcard */
+    struct collation *collation; /* a reference; NULL: simple */
+    const struct store *store;   /* for the filter's hooks */
 };
 
 struct collection_object {
     struct collection def; /* first, as above */
     _Atomic uint32_t refs;
-    struct arena arena; /* everything that def points at */
+    const struct store *store; /* for the hooks */
+    struct arena arena;        /* everything that def points at */
 };
 
 struct catalog_snapshot {
@@ -42,6 +46,8 @@ bool collection_object_parse(const struct store *store, struct bdoc stored, stru
                              struct err *err) ERR_WARN_UNUSED;
 void collection_object_unref(struct collection_object *object);
 
+/* At start: whether every collection can be read by this program. What it says is for the administrator. */
+bool snapshot_check(struct store_txn *txn, struct err *err) ERR_WARN_UNUSED;
 /* The transaction's version; borrowed from it. */
 struct catalog_snapshot *snapshot_of(struct store_txn *txn);
 /* Writes `stored` to the catalog under its id and makes the transaction's next version with it in place of `replaces`

@@ -129,11 +129,13 @@ static bool read_state(struct store *store, struct err *err)
     if (env_get(txn, STORE_DB_META, format_key, sizeof format_key - 1, &value) && value.mv_size == 4)
         format = load_le32(value.mv_data);
     atomic_store(&store->applied_index, store_txn_applied_index(txn));
+    bool known =
+        format == STORE_FORMAT_VERSION ||
+        err_set(err, ERR_UnsupportedFormat, "the data file has format version %u, this program reads version %d",
+                format, STORE_FORMAT_VERSION);
+    bool ok = known && snapshot_check(txn, err);
     store_read_end(txn);
-    if (format == 0 || format > STORE_FORMAT_VERSION)
-        return err_set(err, ERR_UnsupportedFormat, "the data file has format version %u, this program knows up to %d",
-                       format, STORE_FORMAT_VERSION);
-    return true;
+    return ok;
 }
 
 static void close_env(struct store *store)
@@ -251,6 +253,7 @@ static struct store *store_new(const struct store_options *options)
     if (store->reserve_bytes > store->map_bytes / 8)
         store->reserve_bytes = store->map_bytes / 8;
     store->hooks = options->filter_hooks;
+    store->collection_hooks = options->collection_hooks;
     pthread_mutex_init(&store->checkpoint_lock, NULL);
     pthread_mutex_init(&store->gate, NULL);
     pthread_mutex_init(&store->write_lock, NULL);

@@ -19,7 +19,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "bson/value.h"
+#include "bson/compare.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -28,7 +28,7 @@ struct store;
 struct store_txn;
 
 enum {
-    STORE_FORMAT_VERSION = 1, /* of the files; a newer one is refused */
+    STORE_FORMAT_VERSION = 2, /* of the files; another one is refused */
     STORE_META_KEY_MAX = 128, /* bytes of a key of store_meta_* */
 };
 
@@ -40,11 +40,18 @@ enum {
  * refused. */
 struct store_filter_hooks {
     /* A compiled filter, owned by the store until `free`; NULL and *err when it isn't one that may stand in an index.
-     */
-    void *(*compile)(struct bdoc filter, struct err *err);
+     * Strings compare by `order`, which outlives it; NULL: by bytes. */
+    void *(*compile)(struct bdoc filter, const struct bval_order *order, struct err *err);
     /* Deterministic; called in apply and by readers, side by side on several threads. */
     bool (*matches)(const void *compiled, struct bdoc doc);
     void (*free)(void *compiled);
+};
+
+/* What a higher layer wants to know of each collection, made once per version of the catalog. Both are set, or none. */
+struct store_collection_hooks {
+    /* Never fails; `options` is borrowed as long as what it returns, which the store owns until `free`. */
+    void *(*make)(struct bdoc options);
+    void (*free)(void *traits);
 };
 
 struct store_options {
@@ -53,10 +60,11 @@ struct store_options {
     uint64_t ahead_bytes;      /* blocks allocated beyond the last page; 0: STORE_DEFAULT_AHEAD_BYTES. Tests use less */
     uint64_t checkpoint_bytes; /* see store_checkpoint_due; 0: STORE_DEFAULT_CHECKPOINT_BYTES */
     unsigned max_readers;      /* read transactions open at a time; 0: 1024 */
-    bool create; /* true: without a checkpoint, data files are deleted and an empty store is made and
-                    checkpointed (only right if the log begins at index 1 or doesn't exist); false:
-                    ERR_NotYetInitialized, which a damaged checkpoint gives in either case */
+    bool create;               /* true: without a checkpoint, data files are deleted and an empty store is made and
+                                  checkpointed (only right if the log begins at index 1 or doesn't exist); false:
+                                  ERR_NotYetInitialized, which a damaged checkpoint gives in either case */
     struct store_filter_hooks filter_hooks;
+    struct store_collection_hooks collection_hooks;
 };
 
 /* Opens and recovers. On success *out is the caller's until store_close. Blocks on the disk. Errors:

@@ -56,10 +56,20 @@ static void check_keys(struct validation *v, uint32_t i, struct bdoc doc, uint64
     }
     v->expected[i] += (int64_t)keys->count;
     v->multikey[i] |= keys->multikey;
+    for (uint32_t f = 0; keys->multikey && f < index->field_count; f++) {
+        if ((keys->paths[f] & ~index->fields[f].multikey) != 0 && index->state == INDEX_READY)
+            complain(v, "record %llu: index %s doesn't know of the array on path %.100s", (unsigned long long)record_id,
+                     index->name, index->fields[f].path);
+    }
     for (size_t k = 0; k < keys->count && index->state == INDEX_READY; k++) {
         const struct index_key *key = &keys->keys[k];
-        if (!entry_exists(v->txn, index->id, keys->bytes.data + key->offset, key->len, record_id))
+        const uint8_t *bytes = keys->bytes.data + key->offset;
+        struct entry_key entry = {bytes, key->len, bytes + key->len, key->types_len};
+        if (!entry_exists(v->txn, index->id, bytes, key->len, record_id))
             complain(v, "record %llu has no entry in index %s", (unsigned long long)record_id, index->name);
+        else if (!entry_is(v->txn, index->id, &entry, record_id))
+            complain(v, "the entry of record %llu in index %s has other types than the document",
+                     (unsigned long long)record_id, index->name);
     }
 }
 

@@ -152,9 +152,10 @@ static void index_build_now_that_fails_leaves_no_index(void **state)
 
 /* ---- partial indexes, with a filter of the test's own: {field: NAME} means "has the field NAME" ---- */
 
-static void *compile(struct bdoc filter, struct err *err)
+static void *compile(struct bdoc filter, const struct bval_order *order, struct err *err)
 {
     struct bval field;
+    (void)order;
     if (!bdoc_find(filter, "field", &field)) {
         err_set(err, ERR_CannotCreateIndex, "no field");
         return NULL;

@@ -7,7 +7,7 @@ static void assert_normal(struct fixture *f, const char *given, const char *expe
     bson_t *spec = json_doc(given);
     bson_t *wanted = json_doc(expected);
     bson_t normal = BSON_INITIALIZER;
-    if (!index_spec_normalise(f->store, bdoc_of(spec), &normal, &f->err))
+    if (!index_spec_normalise(f->store, bdoc_of(spec), (struct bdoc){0}, &normal, &f->err))
         fail_msg("%s: %s", given, f->err.msg);
     if (!bdoc_same(bdoc_of(&normal), bdoc_of(wanted)))
         fail_msg("%s became %s", given, bson_as_relaxed_extended_json(&normal, NULL));
@@ -20,7 +20,7 @@ static void assert_refused(struct fixture *f, const char *given, int32_t code)
 {
     bson_t *spec = json_doc(given);
     bson_t normal = BSON_INITIALIZER;
-    if (index_spec_normalise(f->store, bdoc_of(spec), &normal, &f->err))
+    if (index_spec_normalise(f->store, bdoc_of(spec), (struct bdoc){0}, &normal, &f->err))
         fail_msg("%s was accepted", given);
     if (f->err.code != code)
         fail_msg("%s: code %d, not %d: %s", given, f->err.code, code, f->err.msg);
@@ -58,12 +58,17 @@ static void index_spec_refusals_have_mongodbs_codes(void **state)
         {"{\"key\": {\"a\": \"2dsphere\"}}", ERR_CannotCreateIndex},
         {"{\"key\": {\"a\": \"nonsense\"}}", ERR_CannotCreateIndex},
         {"{\"key\": {\"a\": \"\"}}", ERR_CannotCreateIndex},
-        {"{\"key\": {\"$**\": 1}}", ERR_CannotCreateIndex},
+        {"{\"key\": {\"a\": 1}, \"name\": \"_id_\"}", ERR_BadValue},
+        {"{\"key\": {\"a\": 1}, \"hidden\": 1}", ERR_TypeMismatch},
+        {"{\"key\": {\"_id\": 1}, \"hidden\": true}", ERR_BadValue},
+        {"{\"key\": {\"a\": 1}, \"unique\": true, \"prepareUnique\": true}", ERR_CannotCreateIndex},
+        {"{\"key\": {\"a\": 1}, \"weights\": {\"a\": 1}}", ERR_CannotCreateIndex},
+        {"{\"key\": {\"a\": 1}, \"clustered\": true, \"unique\": true}", ERR_InvalidIndexSpecificationOption},
         {"{\"key\": {\"a.$b\": 1}}", ERR_CannotCreateIndex},
         {"{\"key\": {\"a..b\": 1}}", ERR_CannotCreateIndex},
         {"{\"key\": {\"a.\": 1}}", ERR_CannotCreateIndex},
         {"{\"key\": {\"\": 1}}", ERR_CannotCreateIndex},
-        {"{\"key\": {\"a\": 1, \"a\": -1}}", ERR_CannotCreateIndex},
+        {"{\"key\": {\"a\": 1, \"a\": -1}}", ERR_BadValue},
         {"{\"key\": {\"a\": \"hashed\", \"b\": \"hashed\"}}", 31303},
         {"{\"key\": {\"a\": \"hashed\"}, \"unique\": true}", 16764},
         {"{\"key\": {\"_id\": -1}}", ERR_BadValue},
@@ -74,13 +79,52 @@ static void index_spec_refusals_have_mongodbs_codes(void **state)
         {"{\"key\": {\"a\": 1}, \"name\": \"\"}", ERR_CannotCreateIndex},
         {"{\"key\": {\"a\": 1}, \"name\": \"*\"}", ERR_BadValue},
         {"{\"key\": {\"a\": 1}, \"v\": 0}", ERR_CannotCreateIndex},
-        {"{\"key\": {\"a\": 1}, \"v\": 3}", ERR_BadValue},
+        {"{\"key\": {\"a\": 1}, \"v\": 3}", ERR_CannotCreateIndex},
+        {"{\"key\": {\"a\": 1}, \"v\": 1.5}", ERR_BadValue},
         {"{\"key\": {\"a\": 1}, \"expireAfterSeconds\": -1}", ERR_CannotCreateIndex},
         {"{\"key\": {\"a\": 1}, \"expireAfterSeconds\": \"x\"}", ERR_CannotCreateIndex},
         {"{\"key\": {\"a\": 1, \"b\": 1}, \"expireAfterSeconds\": 1}", ERR_CannotCreateIndex},
-        {"{\"key\": {\"a\": 1}, \"collation\": {\"locale\": \"de\"}}", ERR_CannotCreateIndex},
+        {"{\"key\": {\"a\": 1}, \"collation\": {\"locale\": \"nowhere\"}}", ERR_BadValue},
+        {"{\"key\": {\"a\": 1}, \"collation\": {}}", ERR_BadValue},
+        {"{\"key\": {\"a\": 1}, \"collation\": {\"locale\": \"de\"}, \"v\": 1}", ERR_CannotCreateIndex},
         {"{\"key\": {\"a\": 1}, \"partialFilterExpression\": 5}", ERR_TypeMismatch},
         {"{\"key\": {\"a\": 1}, \"partialFilterExpression\": {}}", ERR_CannotCreateIndex},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        assert_refused(f, cases[i].spec, cases[i].code);
+}
+
+static void index_spec_of_wildcards_is_refused_with_mongodbs_codes(void **state)
+{
+    struct fixture *f = *state;
+    static const struct {
+        const char *spec;
+        int32_t code;
+    } cases[] = {
+        {"{\"key\": {\"$**\": \"hashed\"}}", ERR_CannotCreateIndex},
+        {"{\"key\": {\"$**\": \"wildcard\"}}", ERR_CannotCreateIndex},
+        {"{\"key\": {\"$**\": 0}}", ERR_CannotCreateIndex},
+        {"{\"key\": {\"a.$**.b\": 1}}", ERR_CannotCreateIndex},
+        {"{\"key\": {\"a.$**.$**\": 1}}", ERR_CannotCreateIndex},
+        {"{\"key\": {\"$**\": 1}, \"unique\": true}", ERR_CannotCreateIndex},
+        {"{\"key\": {\"$**\": 1}, \"sparse\": true}", ERR_CannotCreateIndex},
+        {"{\"key\": {\"$**\": 1}, \"v\": 1}", ERR_CannotCreateIndex},
+        {"{\"key\": {\"$**\": 1}, \"expireAfterSeconds\": 60}", ERR_CannotCreateIndex},
+        {"{\"key\": {\"$**\": 1, \"a\": 1}}", ERR_CannotCreateIndex},
+        {"{\"key\": {\"a.$**\": 1, \"b\": \"hashed\"}}", ERR_CannotCreateIndex},
+        {"{\"key\": {\"a.$**\": 1, \"b.$**\": 1}}", 7246201},
+        {"{\"key\": {\"a.$**\": 1, \"a\": 1}}", 7246204},
+        {"{\"key\": {\"a.b.c\": 1, \"a.b.$**\": 1}}", 7246204},
+        {"{\"key\": {\"$**\": 1}, \"wildcardProjection\": {}}", ERR_FailedToParse},
+        {"{\"key\": {\"$**\": 1}, \"wildcardProjection\": {\"a\": 1, \"b\": 0}}", 31254},
+        {"{\"key\": {\"$**\": 1}, \"wildcardProjection\": {\"a\": 0, \"b\": 1}}", 31253},
+        {"{\"key\": {\"$**\": 1}, \"wildcardProjection\": {\"a\": 1, \"b\": \"x\"}}", 51271},
+        {"{\"key\": {\"$**\": 1}, \"wildcardProjection\": \"a\"}", ERR_TypeMismatch},
+        {"{\"key\": {\"a\": 1}, \"wildcardProjection\": {\"a\": 1}}", ERR_BadValue},
+        {"{\"key\": {\"a.$**\": 1}, \"wildcardProjection\": {\"a\": 1}}", ERR_FailedToParse},
+        {"{\"key\": {\"$**\": 1, \"c\": 1}, \"wildcardProjection\": {\"a.b\": 1, \"a.b.c\": 1}}", 7246200},
+        {"{\"key\": {\"$**\": 1, \"c\": 1}, \"wildcardProjection\": {\"c\": 1}}", 7246208},
+        {"{\"key\": {\"$**\": 1, \"c\": 1}, \"wildcardProjection\": {\"a\": 0}}", 7246209},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         assert_refused(f, cases[i].spec, cases[i].code);
@@ -98,7 +142,7 @@ static void index_spec_of_33_fields_is_refused(void **state)
         BSON_APPEND_INT32(&key, name, 1);
     }
     bson_append_document_end(&spec, &key);
-    assert_false(index_spec_normalise(f->store, bdoc_of(&spec), &normal, &f->err));
+    assert_false(index_spec_normalise(f->store, bdoc_of(&spec), (struct bdoc){0}, &normal, &f->err));
     assert_int_equal(f->err.code, 13103);
     bson_destroy(&normal);
     bson_destroy(&spec);
@@ -137,6 +181,7 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
         CASE(index_spec_normal_form_has_a_fixed_order),
         CASE(index_spec_refusals_have_mongodbs_codes),
+        CASE(index_spec_of_wildcards_is_refused_with_mongodbs_codes),
         CASE(index_spec_of_33_fields_is_refused),
         CASE(index_spec_again_exists_and_conflicts_are_85_and_86),
     };

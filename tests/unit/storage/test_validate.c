@@ -53,7 +53,8 @@ static void validate_sees_an_entry_too_many(void **state)
     fill(f);
     struct index_keys keys = {0};
     key_of(f, "{\"a\": 5}", &keys);
-    entry_put(f->txn, fixture_index(f, "a_1")->id, keys.bytes.data, keys.keys[0].len, 1);
+    struct entry_key entry = {.key = keys.bytes.data, .key_len = keys.keys[0].len};
+    entry_put(f->txn, fixture_index(f, "a_1")->id, &entry, 1);
     assert_complains(f, "index a_1 has an entry that record 1 doesn't have");
     index_keys_deinit(&keys);
 }
