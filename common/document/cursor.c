@@ -31,6 +31,8 @@ void document_cursor_free(struct document_cursor *cursor)
     buf_deinit(&cursor->list);
     buf_deinit(&cursor->position);
     buf_deinit(&cursor->pending);
+    buf_deinit(&cursor->key_doc);
+    buf_deinit(&cursor->sort_key);
     wire_frame_unref(cursor->last_batch);
     wire_frame_unref(cursor->frame);
     arena_deinit(&cursor->arena);
@@ -54,6 +56,7 @@ void document_cursor_list_add(struct document_cursor *cursor, struct bdoc doc)
 void document_cursor_bind(struct document_cursor *cursor, const struct read_txn *read)
 {
     memcpy(cursor->uuid, read->coll->uuid, UUID_BYTES);
+    cursor->collection_id = read->coll->id;
     cursor->has_collection = true;
     cursor->ownership = document_engine_ownership(read->engine);
     if (read->view != NULL)
@@ -66,6 +69,33 @@ static bool needs_scan(const struct document_cursor *cursor)
     return cursor->plan != NULL && cursor->sorter == NULL && !cursor->source_done && cursor->limit_left != 0;
 }
 
+/* The last record that a tailable cursor looked at must still be there: else others may have gone with it unseen. */
+static bool check_position(struct document_cursor *cursor, const struct read_txn *read, struct err *err)
+{
+    struct buf scratch = BUF_INIT;
+    struct bdoc doc;
+    if (!cursor->started)
+        return true;
+    CHECK(cursor->position.len == sizeof(uint64_t));
+    uint64_t record_id = load_le64(cursor->position.data);
+    bool there = record_get(read->txn, read->coll, record_id, &scratch, &doc);
+    buf_deinit(&scratch);
+    return there || err_set(err, ERR_CappedPositionLost,
+                            "CollectionScan died due to position in capped collection being deleted. Last seen record "
+                            "id: RecordId(%llu)",
+                            (unsigned long long)record_id);
+}
+
+/* A tailable cursor goes on after the record that was looked at last, whether it matched or not. */
+static void keep_tail(struct document_cursor *cursor)
+{
+    if (cursor->scan.record_id == 0)
+        return;
+    buf_clear(&cursor->position);
+    buf_append_le64(&cursor->position, cursor->scan.record_id);
+    cursor->started = true;
+}
+
 bool document_cursor_attach(struct document_cursor *cursor, const struct read_txn *read, int64_t deadline_ms,
                             struct err *err)
 {
@@ -74,6 +104,8 @@ bool document_cursor_attach(struct document_cursor *cursor, const struct read_tx
         return true;
     if (read->coll == NULL || memcmp(read->coll->uuid, cursor->uuid, UUID_BYTES) != 0)
         return err_set(err, ERR_QueryPlanKilled, "collection dropped. UUID of '%s' has changed", cursor->ns);
+    if (cursor->tailable && !check_position(cursor, read, err))
+        return false;
     struct scan_options options = {
         .txn = read->txn,
         .coll = read->coll,
@@ -98,7 +130,9 @@ void document_cursor_detach(struct document_cursor *cursor)
 {
     if (!cursor->scanning)
         return;
-    if (cursor->returned_any && !cursor->source_done) {
+    if (cursor->tailable) {
+        keep_tail(cursor);
+    } else if (cursor->returned_any && !cursor->source_done) {
         buf_clear(&cursor->position);
         scan_position(&cursor->scan, &cursor->position);
         cursor->started = true;
@@ -134,9 +168,31 @@ static bool source_next(struct document_cursor *cursor, struct bdoc *out, bool *
     if (!scan_next(&cursor->scan, found, err))
         return false;
     cursor->returned_any |= *found;
-    cursor->source_done = !*found;
+    cursor->source_done = !*found && !cursor->tailable;
+    cursor->record_id = cursor->scan.record_id;
     *out = cursor->scan.doc;
     return true;
+}
+
+/* The key of the entry by which the scan found its document, under the fields' names; nothing without an index. */
+static void cursor_key_append(const struct scan *scan, bson_t *out)
+{
+    if (scan->index == NULL)
+        return;
+    index_key_value(scan->index, scan->doc, scan->entry.key, scan->entry.key_len, out);
+}
+
+/* What becomes of a stored document before any sort: with returnKey the key of the index entry that it was found by. */
+static struct bdoc result_of(struct document_cursor *cursor, struct bdoc doc)
+{
+    if (!cursor->return_key)
+        return doc;
+    bson_t key = BSON_INITIALIZER;
+    cursor_key_append(&cursor->scan, &key);
+    buf_clear(&cursor->key_doc);
+    buf_append(&cursor->key_doc, bson_get_data(&key), key.len);
+    bson_destroy(&key);
+    return (struct bdoc){.data = cursor->key_doc.data, .len = (uint32_t)cursor->key_doc.len};
 }
 
 static bool sort_all(struct document_cursor *cursor, struct err *err)
@@ -155,7 +211,8 @@ static bool sort_all(struct document_cursor *cursor, struct err *err)
         if (!ok || !found)
             break;
         buf_clear(&key);
-        ok = sort_key_append(cursor->sort, doc, &key, err) && sorter_add(sorter, key.data, key.len, doc, 0, err);
+        ok = sort_key_append(cursor->sort, doc, &key, err) &&
+             sorter_add(sorter, key.data, key.len, result_of(cursor, doc), cursor->record_id, err);
     }
     buf_deinit(&key);
     if (!ok || !sorter_finish(sorter, err)) {
@@ -166,18 +223,37 @@ static bool sort_all(struct document_cursor *cursor, struct err *err)
     return true;
 }
 
+static bool sorted_next(struct document_cursor *cursor, struct bdoc *out, bool *found, struct err *err)
+{
+    struct sort_item item;
+    if ((cursor->sorter == NULL && !sort_all(cursor, err)) || !sorter_next(cursor->sorter, &item, found, err))
+        return false;
+    if (!*found)
+        return true;
+    *out = item.doc;
+    cursor->record_id = item.tag;
+    if (cursor->key_spec != NULL) {
+        buf_clear(&cursor->sort_key);
+        buf_append(&cursor->sort_key, item.key, item.key_len);
+    }
+    return true;
+}
+
 /* In the wanted order, before skip and limit. */
 static bool ordered_next(struct document_cursor *cursor, struct bdoc *out, bool *found, struct err *err)
 {
-    if (cursor->sort == NULL)
-        return source_next(cursor, out, found, err);
-    if (cursor->sorter == NULL && !sort_all(cursor, err))
+    if (cursor->sort != NULL)
+        return sorted_next(cursor, out, found, err);
+    if (!source_next(cursor, out, found, err))
         return false;
-    struct sort_item item;
-    if (!sorter_next(cursor->sorter, &item, found, err))
-        return false;
-    if (*found)
-        *out = item.doc;
+    if (!*found)
+        return true;
+    if (cursor->key_spec != NULL) {
+        buf_clear(&cursor->sort_key);
+        if (!sort_key_append(cursor->key_spec, *out, &cursor->sort_key, err))
+            return false;
+    }
+    *out = result_of(cursor, *out);
     return true;
 }
 
@@ -211,36 +287,48 @@ bool document_cursor_next(struct document_cursor *cursor, struct bdoc *out, stru
     if (cursor->run == NULL) {
         struct doc_source source = {.next = pipeline_source_next, .arg = cursor};
         cursor->run = pipeline_run_new(cursor->pipeline, cursor->first_stage, source, PIPELINE_MEMORY_LIMIT_BYTES);
+        pipeline_run_set_space(cursor->run, cursor->space);
     }
     return pipeline_run_next(cursor->run, out, err);
 }
 
-static bool add_sort_key(const struct document_cursor *cursor, struct batch_reply *reply, struct bdoc doc,
-                         struct err *err)
+static bool append_result(struct document_cursor *cursor, struct bdoc doc, struct buf *out, struct err *err)
 {
-    struct buf key = BUF_INIT;
-    bool ok = sort_key_append(cursor->key_spec, doc, &key, err);
-    if (ok)
-        batch_reply_add_sort_key(reply, key.data, key.len);
-    buf_deinit(&key);
-    return ok;
+    struct filter_match match = {.array_index = -1};
+    bool matched;
+    if (cursor->projection == NULL) {
+        buf_append(out, doc.data, doc.len);
+        return true;
+    }
+    return (!projection_needs_match(cursor->projection) || filter_eval(cursor->filter, doc, &match, &matched, err)) &&
+           projection_apply(cursor->projection, doc, &match, out, err);
+}
+
+/* {..., $recordId: n}: the document that begins at `start` gets one more field. */
+static void append_record_id(uint64_t record_id, size_t start, struct buf *out)
+{
+    out->len--;
+    buf_append_u8(out, BT_INT64);
+    buf_append(out, "$recordId", sizeof "$recordId");
+    buf_append_le64(out, record_id);
+    buf_append_u8(out, 0);
+    store_le32(out->data + start, (uint32_t)(out->len - start));
 }
 
 /* *added false: it doesn't fit. */
 static bool add(struct document_cursor *cursor, struct batch_reply *reply, struct bdoc doc, bool *added,
                 struct err *err)
 {
-    if (cursor->projection == NULL) {
+    if (cursor->projection == NULL && !cursor->show_record_id) {
         *added = batch_reply_add(reply, doc);
         return true;
     }
-    struct filter_match match = {.array_index = -1};
-    bool matched;
-    if (projection_needs_match(cursor->projection) && !filter_eval(cursor->filter, doc, &match, &matched, err))
-        return false;
     size_t opened_at = batch_reply_open(reply);
-    if (!projection_apply(cursor->projection, doc, &match, &reply->bytes, err))
+    size_t start = reply->bytes.len;
+    if (!append_result(cursor, doc, &reply->bytes, err))
         return false;
+    if (cursor->show_record_id)
+        append_record_id(cursor->record_id, start, &reply->bytes);
     *added = batch_reply_close(reply, opened_at);
     return true;
 }
@@ -253,6 +341,13 @@ static bool next_or_pending(struct document_cursor *cursor, struct bdoc *out, st
     return true;
 }
 
+/* More may come. One over an empty collection has no place to go on from: it is over. */
+static bool is_tailing(const struct document_cursor *cursor)
+{
+    return cursor->tailable && cursor->limit_left != 0 &&
+           (cursor->started || (cursor->scanning && cursor->scan.record_id != 0));
+}
+
 bool document_cursor_fill(struct document_cursor *cursor, struct batch_reply *reply, int64_t batch_size,
                           struct err *err)
 {
@@ -262,7 +357,7 @@ bool document_cursor_fill(struct document_cursor *cursor, struct batch_reply *re
         if (!next_or_pending(cursor, &doc, err))
             return false;
         if (doc.data == NULL) {
-            cursor->exhausted = true;
+            cursor->exhausted = !is_tailing(cursor);
             return true;
         }
         if (!add(cursor, reply, doc, &added, err))
@@ -272,8 +367,8 @@ bool document_cursor_fill(struct document_cursor *cursor, struct batch_reply *re
                 buf_append(&cursor->pending, doc.data, doc.len);
             return true;
         }
-        if (cursor->key_spec != NULL && !add_sort_key(cursor, reply, doc, err))
-            return false;
+        if (cursor->key_spec != NULL)
+            batch_reply_add_sort_key(reply, cursor->sort_key.data, cursor->sort_key.len);
         buf_clear(&cursor->pending);
     }
     /* No document can follow a limit that was reached: the client is spared an empty getMore. */

@@ -20,6 +20,7 @@ struct document_cursor {
     struct wire_frame *frame; /* the request's bytes, which the compiled parts borrow */
     char ns[COMMAND_NS_MAX + 1];
     uint8_t uuid[UUID_BYTES]; /* of the collection; it must be the same at each getMore */
+    uint32_t collection_id;
     bool has_collection;
     struct expr_env env;
 
@@ -28,13 +29,19 @@ struct document_cursor {
     struct buf list;       /* documents end to end, instead of a scan */
     size_t list_at;
 
-    struct sort_spec *sort;     /* to be done in memory; NULL: none */
-    struct sort_spec *key_spec; /* every result comes with its sort key by this; NULL: none */
-    struct temp_space *space;   /* for a sort that doesn't fit into memory; NULL: 292 instead */
-    struct sorter *sorter;      /* once all documents were read */
+    struct sort_spec *sort;      /* to be done in memory; NULL: none */
+    struct sort_spec *plan_sort; /* what was asked for, also when the plan gives the order */
+    struct sort_spec *key_spec;  /* every result comes with its sort key by this; NULL: none */
+    struct temp_space *space;    /* for a sort that doesn't fit into memory; NULL: 292 instead */
+    struct sorter *sorter;       /* once all documents were read */
     int64_t skip_left;
     int64_t limit_left; /* -1: no limit */
     bool single_batch;
+    bool return_key;     /* results are the keys of the plan's index instead of documents */
+    bool show_record_id; /* results get the field $recordId */
+    bool tailable;       /* stays open at the end of its collection, which is capped */
+    bool await_data;     /* and a getMore waits there */
+    uint64_t record_id;  /* of the result at hand */
 
     struct pipeline *pipeline; /* NULL: none */
     uint32_t first_stage;
@@ -47,6 +54,8 @@ struct document_cursor {
     bool started;                  /* the position is valid */
     bool source_done;              /* the scan has given everything */
     bool exhausted;                /* and so has everything after it */
+    struct buf key_doc;            /* with return_key: of the result at hand */
+    struct buf sort_key;           /* with key_spec: of the result at hand */
     struct buf pending;            /* a document that didn't fit into the batch before */
     int64_t batch_number;          /* of the last batch, when the router numbers them */
     struct wire_frame *last_batch; /* its reply, kept for a repeat; NULL: none */

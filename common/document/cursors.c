@@ -141,6 +141,14 @@ bool document_cursors_kill(struct document_cursors *cursors, int64_t id)
     return found;
 }
 
+bool document_cursors_is_killed(struct document_cursors *cursors, const struct document_cursor *cursor)
+{
+    pthread_mutex_lock(&cursors->mutex);
+    bool killed = cursor->killed;
+    pthread_mutex_unlock(&cursors->mutex);
+    return killed;
+}
+
 /* Takes the idle cursors of a bucket out and puts them before `idle`. */
 static struct document_cursor *collect_idle_locked(struct document_cursors *cursors, struct document_cursor **place,
                                                    struct document_cursor *idle)

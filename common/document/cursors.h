@@ -30,6 +30,8 @@ bool document_cursors_take(struct document_cursors *cursors, int64_t id, struct 
 void document_cursors_give_back(struct document_cursors *cursors, struct document_cursor *cursor, bool close);
 /* True when there was one. One in use is freed when its user gives it back. */
 bool document_cursors_kill(struct document_cursors *cursors, int64_t id);
+/* Somebody has killed a cursor that is in use. */
+bool document_cursors_is_killed(struct document_cursors *cursors, const struct document_cursor *cursor);
 /* Closes cursors that were idle for DOCUMENT_CURSOR_IDLE_MS. */
 void document_cursors_expire(struct document_cursors *cursors);
 uint32_t document_cursors_count(struct document_cursors *cursors);
