@@ -39,8 +39,6 @@ static const struct command commands[] = {
     {"startSession", NULL, 0, run_start_session},
     {"endSessions", NULL, COMMAND_NO_AUTH, run_sessions},
     {"refreshSessions", NULL, 0, run_sessions},
-    {"killSessions", NULL, 0, run_sessions},
-    {"killAllSessions", NULL, 0, run_sessions},
     {"commitTransaction", NULL, COMMAND_ADMIN_ONLY, run_end_transaction},
     {"abortTransaction", NULL, COMMAND_ADMIN_ONLY, run_end_transaction},
 };

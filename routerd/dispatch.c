@@ -101,6 +101,14 @@ static bool prepare(struct command_ctx *ctx, bool *close, struct err *err)
     return check_session(ctx, err) && check_api(ctx, err) && concerns_check(ctx, err) && let_values_resolve(ctx, err);
 }
 
+/* What only reads ends with its client; a write goes on to an end that somebody may ask for later. */
+static bool client_has_gone(void *arg)
+{
+    const struct command_ctx *ctx = arg;
+    const struct client_request *request = ctx->request;
+    return !(ctx->command->flags & COMMAND_WRITE) && client_conn_is_closed(request->conn);
+}
+
 void dispatch_request(void *arg, struct client_request *request)
 {
     struct router *router = arg;
@@ -111,6 +119,12 @@ void dispatch_request(void *arg, struct client_request *request)
     ctx->request = request;
     ctx->session = client_conn_data(request->conn);
     ctx->respond = respond;
+    ctx->ops = router->ops;
+    ctx->op.client = client_conn_peer(request->conn);
+    ctx->op.connection_id = client_conn_id(request->conn);
+    ctx->op.app_name = ((struct session *)ctx->session)->app_name;
+    ctx->op.interrupt.gone = client_has_gone;
+    ctx->op.interrupt.gone_arg = ctx;
     if (prepare(ctx, &close, &err)) {
         command_run(router->commands, ctx);
     } else if (close) {

@@ -5,6 +5,7 @@
 #include "base/fault.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/temp_space.h"
 #include "config/options.h"
 #include "routerd/commands.h"
 #include "routerd/cursors.h"
@@ -19,6 +20,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -86,6 +88,11 @@ static enum options_result read_options(struct router *router, struct err *err)
          .destination = &o->faults,
          .value = "SPEC",
          .help = "fault points as NAME:N:ACTION,..., with --enable-test-commands"},
+        {.name = "tmpdir",
+         .type = OPTION_STR,
+         .destination = &o->tmpdir,
+         .value = "PATH",
+         .help = "folder for sorts that don't fit into memory (default $TMPDIR or /tmp)"},
         {.name = "enable-test-commands",
          .type = OPTION_FLAG,
          .destination = &o->test_commands,
@@ -129,8 +136,21 @@ static void raise_file_limit(struct router *router)
     }
 }
 
+/* A folder of this process alone: several routers may share a machine. */
+static bool open_temp(struct router *router, struct err *err)
+{
+    const char *base = router->options.tmpdir ? router->options.tmpdir : getenv("TMPDIR");
+    char *dir = mem_printf("%s/routerd-%d", base && *base ? base : "/tmp", (int)router->options.port);
+    bool ok = temp_space_open(dir, TEMP_SPACE_DEFAULT_BYTES, &router->temp, err);
+    mem_free(dir);
+    return ok;
+}
+
 static bool start(struct router *router, struct err *err)
 {
+    router->ops = op_registry_new();
+    if (!open_temp(router, err))
+        return false;
     router->started_ms = clock_now_ms();
     set_address(router);
     raise_file_limit(router);
@@ -165,10 +185,12 @@ static void stop(struct router *router)
     pool_free(router->pool);
     command_table_free(router->commands);
     failpoints_free(router->failpoints);
+    op_registry_free(router->ops);
     cursor_table_free(router->cursors);
     routing_cache_free(router->routing);
     registry_free(router->registry);
     rpc_client_free(router->rpc);
+    temp_space_close(router->temp);
 }
 
 static void on_signal(void *arg, int signum)
@@ -208,6 +230,7 @@ int main(int argc, char **argv)
     mem_free(router.options.configdb);
     mem_free(router.options.bind);
     mem_free(router.options.log_level);
+    mem_free(router.options.tmpdir);
     mem_free(router.options.faults);
     return ok ? 0 : 1;
 }

@@ -1,6 +1,7 @@
 #include "routerd/merge.h"
 
 #include "base/clock.h"
+#include "base/interrupt.h"
 #include "base/mem.h"
 #include "routerd/request.h"
 
@@ -212,7 +213,10 @@ void merge_kill_cursor(struct router *router, struct remote_set *set, const char
     bson_append_array_end(&request.body, &ids);
     BSON_APPEND_UTF8(&request.body, "$db", db);
     snprintf(request.pinned, sizeof request.pinned, "%s", member);
+    /* Also when the command that leaves the cursor was killed itself. */
+    struct interrupt *before = interrupt_enter(NULL);
     remote_run(router, &request, 1, deadline_after_ms(MERGE_KILL_MS));
+    (void)interrupt_enter(before);
     remote_request_deinit(&request);
 }
 

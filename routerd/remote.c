@@ -1,6 +1,7 @@
 #include "routerd/remote.h"
 
 #include "base/clock.h"
+#include "base/interrupt.h"
 #include "base/mem.h"
 #include "command/reply.h"
 #include "routerd/registry.h"
@@ -12,9 +13,12 @@
 enum {
     REMOTE_PAUSE_MIN_MS = 5,
     REMOTE_PAUSE_MAX_MS = 200,
+    REMOTE_POLL_MS = 50, /* between two looks at whether the operation was killed */
+    REMOTE_KILL_MS = 5000,
 };
 
 #define REMOTE_DEADLINE_FIELD "$sherdDeadlineMs"
+#define REMOTE_OP_FIELD       "$sherdOp"
 
 struct remote_request *remote_requests_new(size_t count)
 {
@@ -41,17 +45,25 @@ void remote_request_deinit(struct remote_request *request)
     request->frame = NULL;
 }
 
-/* Starts one attempt. The body goes out as runs of bytes, so that the time left is added without a copy by hand. */
+/* Starts one attempt. The body goes out as runs of bytes, so that the time left and the operation's key are added
+ * without a copy by hand. */
 static void attempt_start(struct router *router, struct remote_request *request, struct rpc_waiter *waiter,
                           int64_t deadline_ms)
 {
-    static const char tail_field[] = "\x12" REMOTE_DEADLINE_FIELD;
+    static const char deadline_field[] = "\x12" REMOTE_DEADLINE_FIELD;
+    static const char op_field[] = "\x12" REMOTE_OP_FIELD;
+    const struct interrupt *interrupt = interrupt_current();
     uint8_t head[4];
-    uint8_t tail[sizeof tail_field + 8 + 1];
+    uint8_t tail[sizeof deadline_field + 8 + sizeof op_field + 8 + 1];
+    uint8_t *at = tail;
     struct bdoc body = bdoc_of(&request->body);
     store_le32(head, body.len + (uint32_t)sizeof tail - 1);
-    memcpy(tail, tail_field, sizeof tail_field);
-    store_le64(tail + sizeof tail_field, (uint64_t)deadline_remaining_ms(deadline_ms));
+    memcpy(at, deadline_field, sizeof deadline_field);
+    at += sizeof deadline_field;
+    store_le64(at, (uint64_t)deadline_remaining_ms(deadline_ms));
+    memcpy(at + 8, op_field, sizeof op_field);
+    at += 8 + sizeof op_field;
+    store_le64(at, interrupt == NULL ? 0 : (uint64_t)interrupt->key);
     tail[sizeof tail - 1] = 0;
     struct wire_piece pieces[] = {
         {.data = head, .len = sizeof head},
@@ -154,11 +166,66 @@ static bool attempt_address(struct router *router, struct remote_request *reques
     return false;
 }
 
+/* False when the operation was killed or its client has gone first. Its deadline is that of the calls themselves. */
+static bool wait_all(struct rpc_waiter *waiter, struct err *err)
+{
+    const struct interrupt *interrupt = interrupt_current();
+    if (interrupt == NULL || waiter->started == 0) {
+        rpc_waiter_wait_all(waiter);
+        return true;
+    }
+    while (rpc_waiter_wait_any(waiter, waiter->started - 1, deadline_after_ms(REMOTE_POLL_MS)) < waiter->started) {
+        if (!interrupt_check_one(interrupt, err) && err->code != ERR_MaxTimeMSExpired)
+            return false;
+        err->code = 0;
+    }
+    return true;
+}
+
+struct kill {
+    struct rpc_call call;
+    bson_t body;
+};
+
+static void kill_over(struct rpc_call *call)
+{
+    struct kill *kill = call->arg;
+    rpc_call_deinit(call);
+    bson_destroy(&kill->body);
+    mem_free(kill);
+}
+
+/* Tells a member, without waiting, to end what it does for this operation. */
+static void kill_parts(struct router *router, const char *member, int64_t key)
+{
+    struct kill *kill = mem_alloc_aligned(1, sizeof *kill, alignof(struct kill));
+    bson_init(&kill->body);
+    BSON_APPEND_INT64(&kill->body, "_sherdKillOp", key);
+    BSON_APPEND_UTF8(&kill->body, "$db", "admin");
+    rpc_call_init(&kill->call, router->rpc, deadline_after_ms(REMOTE_KILL_MS));
+    kill->call.done = kill_over;
+    kill->call.arg = kill;
+    rpc_call_start(&kill->call, member, &(struct rpc_body){.body = bdoc_of(&kill->body)});
+}
+
+/* The operation ends here; so does its work elsewhere. */
+static void give_up(struct router *router, struct remote_request *requests, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct remote_request *request = &requests[i];
+        if (request->over || !request->member[0] || rpc_call_is_over(&request->call))
+            continue;
+        kill_parts(router, request->member, interrupt_current()->key);
+        rpc_call_cancel(&request->call);
+    }
+}
+
 /* One round: an attempt of every request that is not over. Returns how many still are not, and whether to pause. */
 static size_t run_round(struct router *router, struct remote_request *requests, size_t count, int64_t hold_ms,
                         int64_t deadline_ms, bool *pause)
 {
     struct rpc_waiter waiter;
+    struct err interrupted = {0};
     rpc_waiter_init(&waiter);
     for (size_t i = 0; i < count; i++) {
         struct remote_request *request = &requests[i];
@@ -167,13 +234,18 @@ static size_t run_round(struct router *router, struct remote_request *requests, 
         else
             request->member[0] = 0;
     }
-    rpc_waiter_wait_all(&waiter);
+    if (!wait_all(&waiter, &interrupted))
+        give_up(router, requests, count);
     size_t left = 0;
     *pause = false;
     for (size_t i = 0; i < count; i++) {
         struct remote_request *request = &requests[i];
         if (!request->over && request->member[0])
             attempt_end(request);
+        if (interrupted.code != 0 && !request->ok) {
+            request->over = true;
+            request->err = interrupted;
+        }
         left += !request->over;
         *pause |= !request->over && request->wait;
     }

@@ -18,6 +18,7 @@ struct pool;
 struct registry;
 struct routing_cache;
 struct rpc_client;
+struct temp_space;
 
 enum {
     ROUTER_DEFAULT_PORT = 27017,
@@ -35,6 +36,7 @@ struct router_options {
     int64_t port;   /* for drivers */
     int64_t max_conns;
     char *log_level;
+    char *tmpdir;       /* of temporary files; NULL: TMPDIR or /tmp */
     char *faults;       /* fault points to set (base/fault.h); NULL: none */
     bool test_commands; /* configureFailPoint and its like exist */
 };
@@ -56,6 +58,8 @@ struct router {
     struct cursor_table *cursors;
     struct command_table *commands;
     struct failpoints *failpoints;
+    struct op_registry *ops;
+    struct temp_space *temp; /* of large sorts and groups */
     struct pool *pool;
     struct client_server *server; /* NULL until it listens */
     struct router_counters counters;
