@@ -175,7 +175,7 @@ static void print(const bson_t *bson)
     bson_free(json);
 }
 
-static void run_once(struct prng *prng, struct tally *tally, bool loud)
+static void run_once(struct chooser *choose, struct tally *tally, bool loud)
 {
     static const char *const names[] = {"0", "1", "2", "3"};
     struct arena arena;
@@ -184,12 +184,12 @@ static void run_once(struct prng *prng, struct tally *tally, bool loud)
     struct bval update;
     arena_init(&arena);
     for (int i = 0; i < DOCS; i++)
-        random_query_append(prng, &docs, names[i], RANDOM_DOCUMENT, 3);
-    random_query_append(prng, &parts, "filter", RANDOM_FILTER, DEPTH);
-    random_query_append(prng, &parts, "update", RANDOM_UPDATE, DEPTH);
-    random_query_append(prng, &parts, "projection", RANDOM_PROJECTION, DEPTH);
-    random_query_append(prng, &parts, "sort", RANDOM_SORT, DEPTH);
-    random_query_append_list(prng, &parts, "stages", RANDOM_STAGE, DEPTH);
+        random_query_append(choose, &docs, names[i], RANDOM_DOCUMENT, 3);
+    random_query_append(choose, &parts, "filter", RANDOM_FILTER, DEPTH);
+    random_query_append(choose, &parts, "update", RANDOM_UPDATE, DEPTH);
+    random_query_append(choose, &parts, "projection", RANDOM_PROJECTION, DEPTH);
+    random_query_append(choose, &parts, "sort", RANDOM_SORT, DEPTH);
+    random_query_append_list(choose, &parts, "stages", RANDOM_STAGE, DEPTH);
     if (loud) {
         print(&docs);
         print(&parts);
@@ -211,13 +211,13 @@ static void run_once(struct prng *prng, struct tally *tally, bool loud)
 int main(int argc, char **argv)
 {
     long rounds = argc > 1 ? atol(argv[1]) : DEFAULT_ROUNDS;
-    struct prng prng = {argc > 2 ? strtoull(argv[2], NULL, 10) : 1};
+    struct chooser choose = {.prng = {argc > 2 ? strtoull(argv[2], NULL, 10) : 1}};
     struct tally tally = {0};
     for (long i = 0; i < rounds; i++) {
         /* With a third argument: the seed that repeats just this round, and what it tries. */
         if (argc > 3)
-            fprintf(stderr, "%llu\n", (unsigned long long)prng.state);
-        run_once(&prng, &tally, argc > 3);
+            fprintf(stderr, "%llu\n", (unsigned long long)choose.prng.state);
+        run_once(&choose, &tally, argc > 3);
     }
     printf("%ld rounds: %ld compiled, %ld refused\n", rounds, tally.compiled, tally.refused);
     return 0;

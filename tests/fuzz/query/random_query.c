@@ -86,9 +86,9 @@ static const struct {
     [RANDOM_GROUP] = WORDS(group_words),        [RANDOM_ACCUMULATOR] = WORDS(accumulator_words),
 };
 
-static void append_value(struct prng *prng, bson_t *to, const char *key, int depth);
+static void append_value(struct chooser *choose, bson_t *to, const char *key, int depth);
 
-static void append_strings(struct prng *prng, bson_t *to, const char *key)
+static void append_strings(struct chooser *choose, bson_t *to, const char *key)
 {
     static const char *const texts[] = {"",
                                         "a",
@@ -107,48 +107,48 @@ static void append_strings(struct prng *prng, bson_t *to, const char *key)
                                         "^a.*",
                                         "$$this"};
     /* The macro uses its arguments twice. */
-    const char *text = texts[prng_below(prng, sizeof texts / sizeof *texts)];
+    const char *text = texts[chooser_below(choose, sizeof texts / sizeof *texts)];
     BSON_APPEND_UTF8(to, key, text);
 }
 
-static void append_number(struct prng *prng, bson_t *to, const char *key)
+static void append_number(struct chooser *choose, bson_t *to, const char *key)
 {
     static const double doubles[] = {0.0, -0.0, 1.5, 1e300, -1e18, 9.3e18, 0.1};
     bson_decimal128_t dec;
-    switch (prng_below(prng, 6)) {
+    switch (chooser_below(choose, 6)) {
     case 0:
-        BSON_APPEND_DOUBLE(to, key, doubles[prng_below(prng, sizeof doubles / sizeof *doubles)]);
+        BSON_APPEND_DOUBLE(to, key, doubles[chooser_below(choose, sizeof doubles / sizeof *doubles)]);
         break;
     case 1:
-        BSON_APPEND_INT64(to, key, prng_below(prng, 2) == 0 ? INT64_MIN : INT64_MAX);
+        BSON_APPEND_INT64(to, key, chooser_below(choose, 2) == 0 ? INT64_MIN : INT64_MAX);
         break;
     case 2:
-        bson_decimal128_from_string(prng_below(prng, 2) == 0 ? "1.50" : "9.99E+6000", &dec);
+        bson_decimal128_from_string(chooser_below(choose, 2) == 0 ? "1.50" : "9.99E+6000", &dec);
         BSON_APPEND_DECIMAL128(to, key, &dec);
         break;
     default:
-        BSON_APPEND_INT32(to, key, (int32_t)prng_below(prng, 12) - 3);
+        BSON_APPEND_INT32(to, key, (int32_t)chooser_below(choose, 12) - 3);
         break;
     }
 }
 
-static void append_other(struct prng *prng, bson_t *to, const char *key)
+static void append_other(struct chooser *choose, bson_t *to, const char *key)
 {
-    switch (prng_below(prng, 8)) {
+    switch (chooser_below(choose, 8)) {
     case 0:
         BSON_APPEND_NULL(to, key);
         break;
     case 1:
-        BSON_APPEND_BOOL(to, key, prng_below(prng, 2) == 0);
+        BSON_APPEND_BOOL(to, key, chooser_below(choose, 2) == 0);
         break;
     case 2:
-        BSON_APPEND_DATE_TIME(to, key, (int64_t)prng_next(prng) >> prng_below(prng, 40));
+        BSON_APPEND_DATE_TIME(to, key, (int64_t)chooser_next(choose) >> chooser_below(choose, 40));
         break;
     case 3:
-        BSON_APPEND_REGEX(to, key, prng_below(prng, 3) == 0 ? "(" : "^a", "i");
+        BSON_APPEND_REGEX(to, key, chooser_below(choose, 3) == 0 ? "(" : "^a", "i");
         break;
     case 4:
-        BSON_APPEND_BINARY(to, key, BSON_SUBTYPE_BINARY, (const uint8_t *)"abc", (uint32_t)prng_below(prng, 4));
+        BSON_APPEND_BINARY(to, key, BSON_SUBTYPE_BINARY, (const uint8_t *)"abc", (uint32_t)chooser_below(choose, 4));
         break;
     case 5:
         BSON_APPEND_UNDEFINED(to, key);
@@ -162,99 +162,100 @@ static void append_other(struct prng *prng, bson_t *to, const char *key)
     }
 }
 
-static void append_values(struct prng *prng, bson_t *to, const char *key, int depth)
+static void append_values(struct chooser *choose, bson_t *to, const char *key, int depth)
 {
     bson_t array;
     char name[16];
     BSON_APPEND_ARRAY_BEGIN(to, key, &array);
-    for (int i = (int)prng_below(prng, 4); i > 0; i--) {
+    for (int i = (int)chooser_below(choose, 4); i > 0; i--) {
         snprintf(name, sizeof name, "%u", bson_count_keys(&array));
-        append_value(prng, &array, name, depth - 1);
+        append_value(choose, &array, name, depth - 1);
     }
     bson_append_array_end(to, &array);
 }
 
-static void append_value(struct prng *prng, bson_t *to, const char *key, int depth)
+static void append_value(struct chooser *choose, bson_t *to, const char *key, int depth)
 {
-    uint64_t choice = prng_below(prng, depth > 0 ? 8 : 6);
+    uint64_t choice = chooser_below(choose, depth > 0 ? 8 : 6);
     if (choice < 3)
-        append_number(prng, to, key);
+        append_number(choose, to, key);
     else if (choice < 5)
-        append_strings(prng, to, key);
+        append_strings(choose, to, key);
     else if (choice == 5)
-        append_other(prng, to, key);
+        append_other(choose, to, key);
     else if (choice == 6)
-        append_values(prng, to, key, depth);
+        append_values(choose, to, key, depth);
     else
-        random_query_append(prng, to, key, RANDOM_DOCUMENT, depth - 1);
+        random_query_append(choose, to, key, RANDOM_DOCUMENT, depth - 1);
 }
 
-static void append_expression(struct prng *prng, bson_t *to, const char *key, int depth)
+static void append_expression(struct chooser *choose, bson_t *to, const char *key, int depth)
 {
-    if (depth <= 0 || prng_below(prng, 3) == 0)
-        append_value(prng, to, key, 1);
+    if (depth <= 0 || chooser_below(choose, 3) == 0)
+        append_value(choose, to, key, 1);
     else
-        random_query_append(prng, to, key, RANDOM_EXPRESSION, depth);
+        random_query_append(choose, to, key, RANDOM_EXPRESSION, depth);
 }
 
-static void append_expressions(struct prng *prng, bson_t *to, const char *key, int depth)
+static void append_expressions(struct chooser *choose, bson_t *to, const char *key, int depth)
 {
     bson_t array;
     char name[16];
     BSON_APPEND_ARRAY_BEGIN(to, key, &array);
-    for (int i = (int)prng_below(prng, 4); i > 0; i--) {
+    for (int i = (int)chooser_below(choose, 4); i > 0; i--) {
         snprintf(name, sizeof name, "%u", bson_count_keys(&array));
-        append_expression(prng, &array, name, depth - 1);
+        append_expression(choose, &array, name, depth - 1);
     }
     bson_append_array_end(to, &array);
 }
 
-static void append_facets(struct prng *prng, bson_t *to, const char *key, int depth)
+static void append_facets(struct chooser *choose, bson_t *to, const char *key, int depth)
 {
     bson_t doc;
     BSON_APPEND_DOCUMENT_BEGIN(to, key, &doc);
-    random_query_append_list(prng, &doc, "x", RANDOM_STAGE, depth - 1);
+    random_query_append_list(choose, &doc, "x", RANDOM_STAGE, depth - 1);
     bson_append_document_end(to, &doc);
 }
 
 /* {path: {kind}}, for operators whose fields have operands of their own. */
-static void append_below_paths(struct prng *prng, bson_t *to, const char *key, char operand, int depth)
+static void append_below_paths(struct chooser *choose, bson_t *to, const char *key, char operand, int depth)
 {
     bson_t doc;
     bson_t bits;
-    const char *path = path_words[prng_below(prng, sizeof path_words / sizeof *path_words)].name;
+    const char *path = path_words[chooser_below(choose, sizeof path_words / sizeof *path_words)].name;
     BSON_APPEND_DOCUMENT_BEGIN(to, key, &doc);
     if (operand == 'U') {
-        random_query_append(prng, &doc, path, RANDOM_PUSH, depth - 1);
+        random_query_append(choose, &doc, path, RANDOM_PUSH, depth - 1);
     } else if (operand == 'O') {
-        random_query_append(prng, &doc, path, prng_below(prng, 2) == 0 ? RANDOM_OPERATORS : RANDOM_FILTER, depth - 1);
+        random_query_append(choose, &doc, path, chooser_below(choose, 2) == 0 ? RANDOM_OPERATORS : RANDOM_FILTER,
+                            depth - 1);
     } else if (operand == 'L') {
-        append_values(prng, &doc, path, depth);
+        append_values(choose, &doc, path, depth);
     } else if (operand == 'N') {
-        append_number(prng, &doc, path);
+        append_number(choose, &doc, path);
     } else if (operand == 'R') {
-        const char *target = path_words[prng_below(prng, sizeof path_words / sizeof *path_words)].name;
+        const char *target = path_words[chooser_below(choose, sizeof path_words / sizeof *path_words)].name;
         BSON_APPEND_UTF8(&doc, path, target);
     } else {
         BSON_APPEND_DOCUMENT_BEGIN(&doc, path, &bits);
-        append_number(prng, &bits, prng_below(prng, 2) == 0 ? "and" : "xor");
+        append_number(choose, &bits, chooser_below(choose, 2) == 0 ? "and" : "xor");
         bson_append_document_end(&doc, &bits);
     }
     bson_append_document_end(to, &doc);
 }
 
-static void append_projection_operator(struct prng *prng, bson_t *to, const char *key, int depth)
+static void append_projection_operator(struct chooser *choose, bson_t *to, const char *key, int depth)
 {
     bson_t doc;
     BSON_APPEND_DOCUMENT_BEGIN(to, key, &doc);
-    if (prng_below(prng, 2) == 0)
-        append_number(prng, &doc, "$slice");
+    if (chooser_below(choose, 2) == 0)
+        append_number(choose, &doc, "$slice");
     else
-        random_query_append(prng, &doc, "$elemMatch", RANDOM_FILTER, depth - 1);
+        random_query_append(choose, &doc, "$elemMatch", RANDOM_FILTER, depth - 1);
     bson_append_document_end(to, &doc);
 }
 
-static void append_operand(struct prng *prng, bson_t *to, const struct word *word, int depth)
+static void append_operand(struct chooser *choose, bson_t *to, const struct word *word, int depth)
 {
     static const struct {
         char operand;
@@ -265,57 +266,60 @@ static void append_operand(struct prng *prng, bson_t *to, const struct word *wor
                      {'x', RANDOM_PROJECTION}};
     for (size_t i = 0; i < sizeof documents / sizeof *documents; i++) {
         if (documents[i].operand == word->operand) {
-            random_query_append(prng, to, word->name, documents[i].kind, depth - 1);
+            random_query_append(choose, to, word->name, documents[i].kind, depth - 1);
             return;
         }
     }
     if (word->operand == 'e')
-        append_expression(prng, to, word->name, depth - 1);
+        append_expression(choose, to, word->name, depth - 1);
     else if (word->operand == 'E')
-        append_expressions(prng, to, word->name, depth - 1);
+        append_expressions(choose, to, word->name, depth - 1);
     else if (word->operand == 'l')
-        append_values(prng, to, word->name, depth);
+        append_values(choose, to, word->name, depth);
     else if (word->operand == 'F')
-        random_query_append_list(prng, to, word->name, RANDOM_FILTER, depth - 1);
+        random_query_append_list(choose, to, word->name, RANDOM_FILTER, depth - 1);
     else if (word->operand == 'T')
-        append_facets(prng, to, word->name, depth);
+        append_facets(choose, to, word->name, depth);
     else if (word->operand == 'n')
-        append_number(prng, to, word->name);
+        append_number(choose, to, word->name);
     else if (word->operand == 'D')
-        BSON_APPEND_INT32(to, word->name, prng_below(prng, 2) == 0 ? 1 : -1);
+        BSON_APPEND_INT32(to, word->name, chooser_below(choose, 2) == 0 ? 1 : -1);
     else if (word->operand == 'X')
-        append_projection_operator(prng, to, word->name, depth);
+        append_projection_operator(choose, to, word->name, depth);
     else if (strchr("UOLNRB", word->operand) != NULL)
-        append_below_paths(prng, to, word->name, word->operand, depth);
+        append_below_paths(choose, to, word->name, word->operand, depth);
     else
-        append_value(prng, to, word->name, depth);
+        append_value(choose, to, word->name, depth);
 }
 
-void random_query_append(struct prng *prng, bson_t *to, const char *key, enum random_kind kind, int depth)
+void random_query_append(struct chooser *choose, bson_t *to, const char *key, enum random_kind kind, int depth)
 {
     bson_t doc;
     bool single = kind == RANDOM_EXPRESSION || kind == RANDOM_STAGE || kind == RANDOM_ACCUMULATOR;
-    int fields = single ? 1 : (int)prng_below(prng, 4);
+    int fields = single ? 1 : (int)chooser_below(choose, 4);
     BSON_APPEND_DOCUMENT_BEGIN(to, key, &doc);
     for (; fields > 0; fields--) {
-        const struct word *word = &vocabulary[kind].words[prng_below(prng, vocabulary[kind].count)];
+        const struct word *word = &vocabulary[kind].words[chooser_below(choose, vocabulary[kind].count)];
+        /* What a document with one name twice means is nobody's business. */
+        if (kind == RANDOM_DOCUMENT && bson_has_field(&doc, word->name))
+            continue;
         /* Now and then something that doesn't belong there. */
-        if (depth <= 0 || prng_below(prng, 12) == 0)
-            append_value(prng, &doc, word->name, depth);
+        if (depth <= 0 || chooser_below(choose, 12) == 0)
+            append_value(choose, &doc, word->name, depth);
         else
-            append_operand(prng, &doc, word, depth);
+            append_operand(choose, &doc, word, depth);
     }
     bson_append_document_end(to, &doc);
 }
 
-void random_query_append_list(struct prng *prng, bson_t *to, const char *key, enum random_kind kind, int depth)
+void random_query_append_list(struct chooser *choose, bson_t *to, const char *key, enum random_kind kind, int depth)
 {
     bson_t array;
     char name[16];
     BSON_APPEND_ARRAY_BEGIN(to, key, &array);
-    for (int i = (int)prng_below(prng, 4); i > 0; i--) {
+    for (int i = (int)chooser_below(choose, 4); i > 0; i--) {
         snprintf(name, sizeof name, "%u", bson_count_keys(&array));
-        random_query_append(prng, &array, name, kind, depth);
+        random_query_append(choose, &array, name, kind, depth);
     }
     bson_append_array_end(to, &array);
 }

@@ -1,10 +1,10 @@
 /* Random filters, updates, projections, sorts and pipelines: half of them make sense, the rest has operands of the
- * wrong type, in the wrong place, nested at random. Equal seeds, equal documents. */
+ * wrong type, in the wrong place, nested at random. Equal choices, equal documents. */
 #ifndef SHERD_TESTS_FUZZ_QUERY_RANDOM_QUERY_H
 #define SHERD_TESTS_FUZZ_QUERY_RANDOM_QUERY_H
 
-#include "base/random.h"
 #include "bson/value.h"
+#include "tests/fuzz/query/chooser.h"
 
 enum random_kind {
     RANDOM_DOCUMENT,
@@ -22,8 +22,8 @@ enum random_kind {
 };
 
 /* Appends a document of the kind as the field `key` of `to`. */
-void random_query_append(struct prng *prng, bson_t *to, const char *key, enum random_kind kind, int depth);
+void random_query_append(struct chooser *choose, bson_t *to, const char *key, enum random_kind kind, int depth);
 /* An array of such documents. */
-void random_query_append_list(struct prng *prng, bson_t *to, const char *key, enum random_kind kind, int depth);
+void random_query_append_list(struct chooser *choose, bson_t *to, const char *key, enum random_kind kind, int depth);
 
 #endif
