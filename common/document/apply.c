@@ -25,7 +25,10 @@ static bool (*const appliers[])(struct document_apply *, struct codec_reader *, 
     [DOCUMENT_KIND_BUILD_STEP] = apply_build_step,
     [DOCUMENT_KIND_BUILD_END] = apply_build_end,
     [DOCUMENT_KIND_DROP_INDEXES] = apply_drop_indexes,
+    [DOCUMENT_KIND_COLL_MOD] = apply_coll_mod,
     [DOCUMENT_KIND_ERASE_STEP] = apply_erase_step,
+    [DOCUMENT_KIND_RENAME] = apply_rename,
+    [DOCUMENT_KIND_CONVERT_TO_CAPPED] = apply_convert_to_capped,
 };
 
 bool document_kind_is_known(uint8_t kind)

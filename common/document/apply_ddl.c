@@ -103,15 +103,14 @@ bool apply_create(struct document_apply *apply, struct codec_reader *reader, str
     return ok;
 }
 
-static void tell_dropped(struct document_apply *apply, const char *ns)
+void apply_tell_dropped(struct document_apply *apply, const char *ns)
 {
     const struct document_ownership *ownership = document_engine_ownership(apply->engine);
     if (ownership != NULL && ownership->dropped != NULL)
         ownership->dropped(ownership->arg, apply, ns);
 }
 
-/* Accepts NULL. */
-static void drop_one(struct document_apply *apply, const struct collection *coll)
+void apply_drop_one(struct document_apply *apply, const struct collection *coll)
 {
     if (coll == NULL)
         return;
@@ -131,9 +130,9 @@ bool apply_drop(struct document_apply *apply, struct codec_reader *reader, struc
     if (!apply_target_open(&target, apply, ns, version, NULL, err))
         return false;
     uint32_t indexes = target.coll == NULL || target.coll->is_view ? 0 : target.coll->index_count;
-    drop_one(apply, target.coll);
+    apply_drop_one(apply, target.coll);
     apply_target_close(&target);
-    tell_dropped(apply, ns);
+    apply_tell_dropped(apply, ns);
     buf_append_le32(result, indexes);
     return true;
 }
@@ -152,7 +151,7 @@ bool apply_drop_database(struct document_apply *apply, struct codec_reader *read
         position = 0;
         dropped++;
     }
-    tell_dropped(apply, db);
+    apply_tell_dropped(apply, db);
     buf_append_le32(result, dropped);
     return true;
 }

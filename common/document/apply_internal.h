@@ -44,12 +44,21 @@ bool apply_create(struct document_apply *apply, struct codec_reader *reader, str
 bool apply_drop(struct document_apply *apply, struct codec_reader *reader, struct buf *result, struct err *err);
 bool apply_drop_database(struct document_apply *apply, struct codec_reader *reader, struct buf *result,
                          struct err *err);
+bool apply_rename(struct document_apply *apply, struct codec_reader *reader, struct buf *result, struct err *err);
+bool apply_convert_to_capped(struct document_apply *apply, struct codec_reader *reader, struct buf *result,
+                             struct err *err);
+bool apply_coll_mod(struct document_apply *apply, struct codec_reader *reader, struct buf *result, struct err *err);
 bool apply_create_indexes(struct document_apply *apply, struct codec_reader *reader, struct buf *result,
                           struct err *err);
 bool apply_build_step(struct document_apply *apply, struct codec_reader *reader, struct buf *result, struct err *err);
 bool apply_build_end(struct document_apply *apply, struct codec_reader *reader, struct buf *result, struct err *err);
 bool apply_drop_indexes(struct document_apply *apply, struct codec_reader *reader, struct buf *result, struct err *err);
 bool apply_erase_step(struct document_apply *apply, struct codec_reader *reader, struct buf *result, struct err *err);
+
+/* Accepts NULL. Drops the collection, its document in system.views if it is a view, and wakes who waits for it. */
+void apply_drop_one(struct document_apply *apply, const struct collection *coll);
+/* What the daemon knows of the namespace or database is out of date: it was dropped. */
+void apply_tell_dropped(struct document_apply *apply, const char *ns);
 
 /* A log command that can't be read: the log is damaged or newer than this program. */
 bool apply_damaged(struct err *err);

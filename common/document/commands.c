@@ -23,6 +23,9 @@ const struct command document_commands[] = {
     {"createIndexes", NULL, COMMAND_WRITE | COMMAND_COLLECTION, create_indexes_run},
     {"dropIndexes", "deleteIndexes", COMMAND_WRITE | COMMAND_COLLECTION, drop_indexes_run},
     {"collMod", NULL, COMMAND_WRITE | COMMAND_COLLECTION, coll_mod_run},
+    {"renameCollection", NULL, COMMAND_WRITE | COMMAND_ADMIN_ONLY, rename_collection_run},
+    {"convertToCapped", NULL, COMMAND_WRITE | COMMAND_COLLECTION, convert_to_capped_run},
+    {"cloneCollectionAsCapped", NULL, COMMAND_WRITE | COMMAND_COLLECTION, clone_as_capped_run},
 };
 
 const unsigned document_command_count = sizeof document_commands / sizeof document_commands[0];

@@ -2,6 +2,8 @@
 #include "command/fields.h"
 #include "document/commands.h"
 #include "document/cursor_reply.h"
+#include "document/traits.h"
+#include "document/views.h"
 #include "storage/counters.h"
 
 #include <string.h>
@@ -16,18 +18,21 @@ static bool batch_size_of(struct bdoc body, int64_t *batch_size, struct err *err
 
 static void append_collection(const struct collection *coll, bool name_only, bson_t *out)
 {
+    static const char *const types[] = {
+        [COLLECTION_PLAIN] = "collection", [COLLECTION_VIEW] = "view", [COLLECTION_TIMESERIES] = "timeseries"};
     BSON_APPEND_UTF8(out, "name", coll->name);
-    BSON_APPEND_UTF8(out, "type", "collection");
+    BSON_APPEND_UTF8(out, "type", types[collection_traits(coll)->kind]);
     if (name_only)
         return;
     struct bval options = bval_from_doc(coll->options);
     bval_append(out, "options", -1, &options);
     bson_t info;
     BSON_APPEND_DOCUMENT_BEGIN(out, "info", &info);
-    BSON_APPEND_BOOL(&info, "readOnly", false);
-    bson_append_binary(&info, "uuid", -1, BSON_SUBTYPE_UUID, coll->uuid, UUID_BYTES);
+    BSON_APPEND_BOOL(&info, "readOnly", coll->is_view);
+    if (!coll->is_view)
+        bson_append_binary(&info, "uuid", -1, BSON_SUBTYPE_UUID, coll->uuid, UUID_BYTES);
     bson_append_document_end(out, &info);
-    if (coll->index_count > 0) {
+    if (coll->index_count > 0 && !coll->is_view && !coll->many_ids && !coll->clustered) {
         struct bval spec = bval_from_doc(coll->indexes[0]->spec);
         bval_append(out, "idIndex", -1, &spec);
     }
@@ -82,15 +87,17 @@ enum command_status list_indexes_run(struct command_ctx *ctx, struct err *err)
     int64_t batch_size;
     if (!command_ns(ctx, &ns, err) || !fields_check_known(ctx->body, "listIndexes", known, err) ||
         !batch_size_of(ctx->body, &batch_size, err) || !request_version(ctx, &version, err) ||
-        !read_txn_open(&read, document_engine_of(ctx), ns.full, version, err))
+        !read_txn_open_any(&read, document_engine_of(ctx), ns.full, version, err))
         return COMMAND_ERROR;
-    if (read.coll == NULL) {
+    if (read.coll == NULL || read.coll->is_view) {
+        (void)(read.coll == NULL ? err_set(err, ERR_NamespaceNotFound, "ns does not exist: %s", ns.full)
+                                 : views_refuse_write(read.coll, err));
         read_txn_close(&read);
-        err_set(err, ERR_NamespaceNotFound, "ns does not exist: %s", ns.full);
         return COMMAND_ERROR;
     }
     struct document_cursor *cursor = document_cursor_new(ctx, ns.full);
-    for (uint32_t i = 0; i < read.coll->index_count; i++) {
+    /* A time series has an index on _id for this server's own use. */
+    for (uint32_t i = read.coll->many_ids; i < read.coll->index_count; i++) {
         if (read.coll->indexes[i]->state == INDEX_READY)
             document_cursor_list_add(cursor, read.coll->indexes[i]->spec);
     }

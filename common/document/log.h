@@ -25,6 +25,8 @@ enum document_kind {
     DOCUMENT_KIND_DROP_INDEXES = 9,
     DOCUMENT_KIND_COLL_MOD = 10,
     DOCUMENT_KIND_ERASE_STEP = 11, /* a throttled piece of a drop */
+    DOCUMENT_KIND_RENAME = 12,
+    DOCUMENT_KIND_CONVERT_TO_CAPPED = 13, /* and, repeated, a throttled piece of erasing what is too much */
     DOCUMENT_KIND_LIMIT = 64,      /* kinds from here on belong to the daemon (shardd, configd) */
 };
 
