@@ -64,6 +64,13 @@ static bool parse_begun(struct bdoc doc, struct arena *arena, struct operation *
     out->entry.unique = field_flag(doc, "unique");
     out->entry.last_mod_ms = out->at_ms;
     out->empty = field_flag(doc, "empty");
+    if (bdoc_has(doc, "defaultCollation")) {
+        struct bdoc collation;
+        if (!field_doc(doc, "defaultCollation", &collation, err)) {
+            return false;
+        }
+        collection_entry_set_collation(&out->entry, collation);
+    }
     return shardkey_parse(pattern, &out->entry.key, err);
 }
 
@@ -104,6 +111,9 @@ static void append_begun(bson_t *doc, const struct operation *operation)
     bson_append_bool(doc, "unique", -1, operation->entry.unique);
     bson_append_int64(doc, "numInitialChunks", -1, operation->initial_chunks);
     bson_append_bool(doc, "empty", -1, operation->empty);
+    if (operation->entry.default_collation.len > 0) {
+        append_bdoc(doc, "defaultCollation", collection_entry_collation(&operation->entry));
+    }
     bson_append_array_begin(doc, "shards", -1, &shards);
     for (size_t i = 0; i < operation->shard_count; i++) {
         char text[16];

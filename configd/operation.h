@@ -1,6 +1,6 @@
 /* The document of config.operations that stands for one shardCollection under way, or one ended:
  *   {_id: UUID, kind: "shardCollection", ns, state, at: Date, dbUuid, uuid, epoch, timestamp, key, unique,
- * numInitialChunks, empty, shards: [names]} One that was aborted before it began has only _id, kind, ns, state and at.
+ * numInitialChunks, empty, defaultCollation?, shards: [names]} One that was aborted before it began has only _id, kind, ns, state and at.
  *
  *   (unknown) --begin--> begun --commit--> committed
  *       |                  |

@@ -96,6 +96,13 @@ static bool parse_request(struct change *change, struct bdoc request, struct ope
     if (bdoc_has(request, "numInitialChunks") && !field_i64(request, "numInitialChunks", &out->initial_chunks, err)) {
         return false;
     }
+    if (bdoc_has(request, "defaultCollation")) {
+        struct bdoc collation;
+        if (!field_doc(request, "defaultCollation", &collation, err)) {
+            return false;
+        }
+        collection_entry_set_collation(&out->entry, collation);
+    }
     memcpy(out->entry.ns, out->ns, sizeof out->entry.ns);
     out->entry.unique = field_flag(request, "unique");
     out->empty = field_flag(request, "empty");

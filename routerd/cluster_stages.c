@@ -2,12 +2,13 @@
 
 #include "aggregate/pipeline.h"
 #include "base/clock.h"
-#include "base/mem.h"
 #include "cluster/routing.h"
 #include "command/fields.h"
-#include "command/namespace.h"
 #include "routerd/client_error.h"
-#include "routerd/cursors.h"
+#include "routerd/command_env.h"
+#include "routerd/current_op.h"
+#include "routerd/cursor_batch.h"
+#include "routerd/foreign.h"
 #include "routerd/request.h"
 #include "routerd/scatter.h"
 
@@ -19,38 +20,11 @@ enum { STAGES_MAX_COLLECTIONS = 10000 };
 /* Documents made here, as a source for the rest of the pipeline. */
 struct doc_list {
     struct buf bytes; /* documents end to end */
-    size_t at;        /* the next one */
 };
-
-static bool list_next(void *arg, struct bdoc *out, struct err *err)
-{
-    (void)err;
-    struct doc_list *list = arg;
-    *out = (struct bdoc){0};
-    if (list->at >= list->bytes.len)
-        return true;
-    out->data = list->bytes.data + list->at;
-    out->len = load_le32(out->data);
-    list->at += out->len;
-    return true;
-}
 
 static void list_add(struct doc_list *list, const bson_t *doc)
 {
     buf_append(&list->bytes, bson_get_data(doc), doc->len);
-}
-
-static void current_op(const struct command_ctx *ctx, struct doc_list *list)
-{
-    bson_t doc = BSON_INITIALIZER;
-    BSON_APPEND_UTF8(&doc, "type", "op");
-    BSON_APPEND_UTF8(&doc, "host", router_of(ctx)->address);
-    BSON_APPEND_UTF8(&doc, "op", "command");
-    BSON_APPEND_UTF8(&doc, "ns", "admin.$cmd.aggregate");
-    BSON_APPEND_BOOL(&doc, "active", true);
-    BSON_APPEND_UTF8(&doc, "opid", "self");
-    list_add(list, &doc);
-    bson_destroy(&doc);
 }
 
 /* Sessions leave no trace in a router: the only one that it knows of is the one that asks. */
@@ -183,22 +157,31 @@ static bool data_distribution(struct command_ctx *ctx, struct doc_list *list, st
     return ok;
 }
 
-static bool documents_of(const struct bval *spec, struct doc_list *list, struct err *err)
+static bool documents_of(struct command_ctx *ctx, const struct expr_env *env, const struct bval *spec,
+                         struct doc_list *list, struct err *err)
 {
+    enum { DOCUMENTS_NOT_AN_ARRAY = 5858203, DOCUMENTS_NOT_AN_OBJECT = 40228 };
+    struct expr *expr;
+    struct bval array;
     struct biter iter;
     struct belem elem;
-    if (spec->type != BT_ARRAY)
-        return err_set(err, ERR_CommandNotSupported, "$documents takes an array of constant documents in this version");
-    biter_init(&iter, bval_doc(spec));
-    while (biter_next(&iter, &elem)) {
+    if (!expr_compile(&ctx->arena, spec, env, &expr, err) || !expr_eval(expr, bdoc_empty(), &ctx->arena, &array, err))
+        return false;
+    if (array.type != BT_ARRAY)
+        return err_set(err, DOCUMENTS_NOT_AN_ARRAY,
+                       "error during aggregation :: caused by :: 'queue' must evaluate to "
+                       "an array of objects; found %s",
+                       bval_type_name(array.type));
+    for (biter_init(&iter, bval_doc(&array)); biter_next(&iter, &elem);) {
         if (elem.val.type != BT_DOCUMENT)
-            return err_set(err, ERR_BadValue, "$documents holds something that is no document");
+            return err_set(err, DOCUMENTS_NOT_AN_OBJECT, "$documents holds something that is no document");
         buf_append(&list->bytes, elem.val.data, elem.val.len);
     }
     return true;
 }
 
-static bool make_source(struct command_ctx *ctx, struct bdoc stages, struct doc_list *list, struct err *err)
+static bool make_source(struct command_ctx *ctx, struct bdoc stages, const struct expr_env *env, struct doc_list *list,
+                        struct err *err)
 {
     struct bval first;
     struct biter iter;
@@ -209,11 +192,11 @@ static bool make_source(struct command_ctx *ctx, struct bdoc stages, struct doc_
     if (!biter_next(&iter, &elem))
         return err_set(err, ERR_InvalidNamespace, "{aggregate: 1} is not valid for an empty stage.");
     if (strcmp(elem.key, "$currentOp") == 0) {
-        if (elem.val.type != BT_DOCUMENT)
-            return err_set(err, ERR_FailedToParse, "$currentOp options must be specified in an object, but found: %s",
-                           bval_type_name(elem.val.type));
-        current_op(ctx, list);
-        return true;
+        struct current_op_options options;
+        if (strcmp(ctx->db, "admin") != 0)
+            return err_set(err, ERR_InvalidNamespace,
+                           "$currentOp must be run against the 'admin' database with {aggregate: 1}");
+        return current_op_parse(&elem.val, &options, err) && current_op_collect(ctx, &options, &list->bytes, err);
     }
     if (strcmp(elem.key, "$listLocalSessions") == 0 || strcmp(elem.key, "$listSessions") == 0) {
         own_session(ctx, list);
@@ -222,67 +205,54 @@ static bool make_source(struct command_ctx *ctx, struct bdoc stages, struct doc_
     if (strcmp(elem.key, "$shardedDataDistribution") == 0)
         return data_distribution(ctx, list, err);
     if (strcmp(elem.key, "$documents") == 0)
-        return documents_of(&elem.val, list, err);
+        return documents_of(ctx, env, &elem.val, list, err);
     if (strcmp(elem.key, "$changeStream") == 0)
         return err_set(err, ERR_CommandNotSupported, "$changeStream is not supported by this version");
     return err_set(err, ERR_InvalidNamespace, "{aggregate: 1} is not valid for '%s'; a collection is required.",
                    elem.key);
 }
 
-static bool fill(struct pipeline *pipeline, struct doc_list *list, bson_t *batch, struct err *err)
-{
-    struct doc_source source = {.next = list_next, .arg = list};
-    struct pipeline_run *run = pipeline_run_new(pipeline, 0, source, PIPELINE_MEMORY_LIMIT_BYTES);
-    struct bdoc doc;
-    uint32_t n = 0;
-    bool ok;
-    while ((ok = pipeline_run_next(run, &doc, err)) && doc.data) {
-        char number[16];
-        const char *key;
-        size_t len = bson_uint32_to_string(n++, &key, number, sizeof number);
-        struct bval value = bval_from_doc(doc);
-        if (batch->len + doc.len > CURSORS_BATCH_MAX_BYTES) {
-            ok = err_set(err, ERR_BSONObjectTooLarge, "the result is too large for one batch");
-            break;
-        }
-        bval_append(batch, key, (int)len, &value);
-    }
-    pipeline_run_free(run);
-    return ok;
-}
-
 /* As the shards do for pipelines that run there. */
-static bool check_fields(const struct command_ctx *ctx, struct err *err)
+static bool check_fields(struct bdoc body, struct err *err)
 {
     static const char *const known[] = {"aggregate", "pipeline",     "cursor",
                                         "explain",   "allowDiskUse", "hint",
                                         "collation", "let",          "bypassDocumentValidation",
                                         NULL};
-    return fields_check_known(ctx->body, "aggregate", known, err);
+    return fields_check_known(body, "aggregate", known, err);
 }
 
-enum command_status cluster_stages_run(struct command_ctx *ctx, struct bdoc stages, const struct bdoc *let,
-                                       struct err *err)
+/* The rest of the pipeline, over the documents that were made. */
+static bool compile_rest(struct router_cursor *cursor, const struct aggregate_request *request, struct err *err)
 {
+    struct bdoc collation, stages;
+    struct arena *arena = &cursor->arena;
+    struct bdoc body = {arena_copy(arena, request->body.data, request->body.len), request->body.len};
+    if (!command_env_init(arena, body, NULL, &cursor->env, err) || !command_env_collation(body, NULL, &collation, err))
+        return false;
+    stages = request_array_rest(arena, request->stages);
+    if (bdoc_is_empty(stages))
+        return true;
+    cursor->foreign = foreign_new(cursor, request->ns.db, collation, request->depth);
+    return pipeline_compile(arena, stages, &cursor->env, &cursor->pipeline, err);
+}
+
+bool cluster_stages_open(struct command_ctx *ctx, const struct aggregate_request *request, struct router_cursor **out,
+                         struct err *err)
+{
+    char shown[COMMAND_NS_MAX + 1];
     struct doc_list list = {0};
-    struct pipeline *pipeline = NULL;
-    struct expr_env env = {.now_ms = clock_wall_ms(), .let = *let};
-    bson_t batch = BSON_INITIALIZER;
-    bool ok = check_fields(ctx, err) && make_source(ctx, stages, &list, err) &&
-              pipeline_compile(&ctx->arena, request_array_rest(&ctx->arena, stages), &env, &pipeline, err) &&
-              fill(pipeline, &list, &batch, err);
-    if (ok) {
-        char ns[COMMAND_NS_MAX + 1];
-        bson_t cursor;
-        snprintf(ns, sizeof ns, "%s.$cmd.aggregate", ctx->db);
-        BSON_APPEND_DOCUMENT_BEGIN(&ctx->reply, "cursor", &cursor);
-        BSON_APPEND_ARRAY(&cursor, "firstBatch", &batch);
-        BSON_APPEND_INT64(&cursor, "id", 0);
-        BSON_APPEND_UTF8(&cursor, "ns", ns);
-        bson_append_document_end(&ctx->reply, &cursor);
+    snprintf(shown, sizeof shown, "%s.$cmd.aggregate", ctx->db);
+    struct router_cursor *cursor = router_cursor_new(router_of(ctx), shown);
+    router_cursor_use(cursor, ctx);
+    bool ok = check_fields(request->body, err) && compile_rest(cursor, request, err) &&
+              make_source(ctx, request->stages, &cursor->env, &list, err);
+    cursor->made = list.bytes;
+    if (!ok) {
+        router_cursor_close(router_of(ctx), cursor);
+        return false;
     }
-    pipeline_release(pipeline);
-    bson_destroy(&batch);
-    buf_deinit(&list.bytes);
-    return ok ? COMMAND_OK : COMMAND_ERROR;
+    cursor_batch_start(cursor);
+    *out = cursor;
+    return true;
 }

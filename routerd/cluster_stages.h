@@ -3,10 +3,10 @@
 #ifndef SHERD_ROUTERD_CLUSTER_STAGES_H
 #define SHERD_ROUTERD_CLUSTER_STAGES_H
 
-#include "command/table.h"
+#include "routerd/aggregate_open.h"
 
-/* Answers the whole command in one batch. ERR_InvalidNamespace for a pipeline that needs a collection. */
-enum command_status cluster_stages_run(struct command_ctx *ctx, struct bdoc stages, const struct bdoc *let,
-                                       struct err *err);
+/* As aggregate_open does, for a request without a collection. ERR_InvalidNamespace for a pipeline that needs one. */
+bool cluster_stages_open(struct command_ctx *ctx, const struct aggregate_request *request, struct router_cursor **out,
+                         struct err *err) ERR_WARN_UNUSED;
 
 #endif

@@ -2,13 +2,25 @@
  * results asked for one by one each update and delete is a batch of its own. */
 #include "base/mem.h"
 #include "command/batch.h"
+#include "command/field_spec.h"
 #include "command/fields.h"
 #include "routerd/commands.h"
+#include "routerd/cursor_batch.h"
 #include "routerd/forward.h"
 #include "routerd/request.h"
 #include "routerd/write_batch.h"
 
+#include <stddef.h>
 #include <string.h>
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+/* One of the collections. */
+struct bulk_ns {
+    struct ns ns;
+    const char *name;
+    const uint8_t *uuid; /* the expected one; NULL: any */
+};
 
 /* One operation, read. */
 struct bulk_op {
@@ -22,15 +34,34 @@ struct bulk {
     struct command_ctx *ctx;
     struct bulk_op *ops;
     uint32_t count;
-    struct ns *namespaces;
+    struct bulk_ns *namespaces;
     uint32_t namespace_count;
     bool ordered;
     bool errors_only;
-    bson_t results; /* the cursor's documents */
-    uint32_t result_count;
+    bool bypass_validation;
+    struct bdoc let;
+    struct bdoc cursor_options;
+    int64_t batch_size;           /* of the cursor; -1: as many as fit */
+    struct router_cursor *cursor; /* of the results: one document for each operation that is told */
     int32_t errors;
     int64_t inserted, matched, modified, upserted, deleted;
 };
+
+/* {ns, collectionUUID} */
+static bool read_namespace(struct bulk *bulk, struct bdoc doc, struct err *err)
+{
+    static const struct field_spec list[] = {
+        {"ns", FIELD_STR, offsetof(struct bulk_ns, name), true},
+        {"collectionUUID", FIELD_UUID, offsetof(struct bulk_ns, uuid), false},
+        {"encryptionInformation", FIELD_IGNORED, 0, false},
+    };
+    static const struct field_specs specs = {list, COUNT(list), false};
+    struct bulk_ns *out = &bulk->namespaces[bulk->namespace_count++];
+    if (!fields_read(doc, "bulkWrite.nsInfo", &specs, out, err))
+        return false;
+    return ns_parse(&out->ns, out->name, err) ||
+           err_set(err, ERR_InvalidNamespace, "Invalid namespace specified for bulkWrite: '%s'", out->name);
+}
 
 static bool read_namespaces(struct bulk *bulk, struct err *err)
 {
@@ -41,15 +72,21 @@ static bool read_namespaces(struct bulk *bulk, struct err *err)
         return false;
     bulk->namespaces = arena_alloc(&bulk->ctx->arena, list.count * sizeof *bulk->namespaces);
     batch_iter_init(&iter, &list);
-    while (batch_next(&iter, &doc)) {
-        const char *name = NULL;
-        if (!field_require(doc, "ns", err) || !field_get_str(doc, "ns", &name, err) || !name ||
-            !ns_parse(&bulk->namespaces[bulk->namespace_count], name, err) ||
-            !ns_check_write(&bulk->namespaces[bulk->namespace_count], err))
+    while (batch_next(&iter, &doc))
+        if (!read_namespace(bulk, doc, err))
             return false;
-        if (forward_is_config_db(bulk->namespaces[bulk->namespace_count].db))
-            return err_set(err, ERR_IllegalOperation, "bulkWrite on %s is not allowed", name);
-        bulk->namespace_count++;
+    return true;
+}
+
+/* Whether the operations may be done there. */
+static bool check_namespaces(const struct bulk *bulk, struct err *err)
+{
+    for (uint32_t i = 0; i < bulk->count; i++) {
+        const struct ns *ns = &bulk->namespaces[bulk->ops[i].ns].ns;
+        if (!ns_check_write(ns, err))
+            return false;
+        if (forward_is_config_db(ns->db))
+            return err_set(err, ERR_IllegalOperation, "bulkWrite on %s is not allowed", ns->full);
     }
     return true;
 }
@@ -84,50 +121,79 @@ static struct bdoc to_statement(struct arena *arena, struct bdoc op, enum write_
     return copy;
 }
 
-/* An operation's fields: the whole command is refused before anything of it is done. */
-static bool check_op(enum write_kind kind, struct bdoc doc, struct err *err)
-{
-    static const char *const inserts[] = {"insert", "document", NULL};
-    static const char *const updates[] = {"update",    "filter", "updateMods", "multi",     "upsert", "arrayFilters",
-                                          "collation", "hint",   "sort",       "constants", NULL};
-    static const char *const deletes[] = {"delete", "filter", "multi", "collation", "hint", NULL};
-    static const char *const *const known[] = {
-        [WRITE_INSERT] = inserts, [WRITE_UPDATE] = updates, [WRITE_DELETE] = deletes};
-    struct bdoc ignored_doc;
-    bool ignored;
-    if (!fields_check_known(doc, "bulkWrite.ops", known[kind], err))
-        return false;
-    if (kind == WRITE_INSERT)
-        return field_require(doc, "document", err);
-    return field_require(doc, "filter", err) && field_get_doc(doc, "filter", &ignored_doc, err) &&
-           (kind == WRITE_DELETE || field_require(doc, "updateMods", err)) &&
-           field_get_bool(doc, "multi", &ignored, err) && field_get_bool(doc, "upsert", &ignored, err) &&
-           field_get_array(doc, "arrayFilters", &ignored_doc, err);
-}
+/* An operation's fields. */
+struct op_fields {
+    int64_t ns;
+    struct bdoc document, filter, array_filters, collation, sort, constants;
+    struct bval update, hint;
+    bool multi, upsert, upsert_supplied;
+};
+
+#define AT(member) offsetof(struct op_fields, member)
+
+static const struct field_spec insert_fields[] = {
+    {"insert", FIELD_INDEX, AT(ns), true},
+    {"document", FIELD_DOC, AT(document), true},
+};
+
+static const struct field_spec update_fields[] = {
+    {"update", FIELD_INDEX, AT(ns), true},
+    {"filter", FIELD_DOC, AT(filter), true},
+    {"updateMods", FIELD_UPDATE, AT(update), true},
+    {"multi", FIELD_BOOL, AT(multi), false},
+    {"upsert", FIELD_BOOL, AT(upsert), false},
+    {"arrayFilters", FIELD_DOC_ARRAY, AT(array_filters), false},
+    {"collation", FIELD_DOC, AT(collation), false},
+    {"hint", FIELD_HINT, AT(hint), false},
+    {"sort", FIELD_DOC, AT(sort), false},
+    {"constants", FIELD_DOC, AT(constants), false},
+    {"upsertSupplied", FIELD_BOOL, AT(upsert_supplied), false},
+    {"sampleId", FIELD_IGNORED, 0, false},
+};
+
+static const struct field_spec delete_fields[] = {
+    {"delete", FIELD_INDEX, AT(ns), true},   {"filter", FIELD_DOC, AT(filter), true},
+    {"multi", FIELD_BOOL, AT(multi), false}, {"collation", FIELD_DOC, AT(collation), false},
+    {"hint", FIELD_HINT, AT(hint), false},   {"sampleId", FIELD_IGNORED, 0, false},
+};
+
+static const struct field_specs op_specs[] = {
+    [WRITE_INSERT] = {insert_fields, COUNT(insert_fields), false},
+    [WRITE_UPDATE] = {update_fields, COUNT(update_fields), false},
+    [WRITE_DELETE] = {delete_fields, COUNT(delete_fields), false},
+};
 
 static bool read_op(struct bulk *bulk, struct bdoc doc, struct bulk_op *op, struct err *err)
 {
-    static const char *const names[] = {"insert", "update", "delete"};
     struct biter iter;
     struct belem elem;
+    struct op_fields fields = {.ns = 0};
     biter_init(&iter, doc);
     bool known = biter_next(&iter, &elem);
-    int kind = 0;
-    while (known && kind < 3 && strcmp(elem.key, names[kind]) != 0)
+    unsigned kind = WRITE_INSERT;
+    while (known && kind <= WRITE_DELETE && strcmp(elem.key, write_kind_command((enum write_kind)kind)) != 0)
         kind++;
-    if (!known || kind == 3)
-        return err_set(err, ERR_FailedToParse, "an operation of bulkWrite must begin with insert, update or delete");
+    if (!known || kind > WRITE_DELETE)
+        return err_set(err, COMMAND_ERR_FIELD_UNKNOWN, "BSON field 'bulkWrite.%s' is an unknown field.",
+                       known ? elem.key : "");
     op->kind = (enum write_kind)kind;
-    if (!bval_to_i64(&elem.val, &op->ns) || op->ns < 0 || op->ns >= bulk->namespace_count)
-        return err_set(err, ERR_BadValue, "BulkWrite ops entry has an invalid nsInfo index");
-    if (!check_op(op->kind, doc, err))
+    if (!fields_read(doc, "bulkWrite.ops", &op_specs[kind], &fields, err))
         return false;
-    if (op->kind != WRITE_INSERT) {
-        op->doc = to_statement(&bulk->ctx->arena, doc, op->kind);
-        return true;
-    }
-    op->owner = bulk->ctx->frame;
-    return field_get_doc(doc, "document", &op->doc, err);
+    if (fields.multi && fields.sort.data)
+        return err_set(err, ERR_FailedToParse, "Cannot specify sort with multi=true");
+    op->ns = fields.ns;
+    op->doc = op->kind == WRITE_INSERT ? fields.document : to_statement(&bulk->ctx->arena, doc, op->kind);
+    op->owner = op->kind == WRITE_INSERT ? bulk->ctx->frame : NULL;
+    return true;
+}
+
+/* Each operation names one of the namespaces. */
+static bool check_indexes(const struct bulk *bulk, struct err *err)
+{
+    for (uint32_t i = 0; i < bulk->count; i++)
+        if (bulk->ops[i].ns >= bulk->namespace_count)
+            return err_set(err, ERR_BadValue, "BulkWrite ops entry %u has an invalid nsInfo index.", i);
+    return true;
 }
 
 static bool read_ops(struct bulk *bulk, struct err *err)
@@ -145,50 +211,45 @@ static bool read_ops(struct bulk *bulk, struct err *err)
     return true;
 }
 
-static bson_t *result_begin(struct bulk *bulk, bson_t *child)
+static void result_add(struct bulk *bulk, bson_t *result)
 {
-    char number[16];
-    const char *key;
-    size_t len = bson_uint32_to_string(bulk->result_count++, &key, number, sizeof number);
-    bson_append_document_begin(&bulk->results, key, (int)len, child);
-    return child;
+    buf_append(&bulk->cursor->made, bson_get_data(result), result->len);
+    bson_destroy(result);
 }
 
 /* {ok: 0, idx, code, errmsg, ..., n: 0} from an element of writeErrors. */
 static void result_error(struct bulk *bulk, int64_t index, struct bdoc error)
 {
     static const char *const own[] = {"index", NULL};
-    bson_t child;
-    result_begin(bulk, &child);
-    BSON_APPEND_DOUBLE(&child, "ok", 0);
-    BSON_APPEND_INT32(&child, "idx", (int32_t)index);
-    request_append_body(&child, error, own);
-    BSON_APPEND_INT32(&child, "n", 0);
-    bson_append_document_end(&bulk->results, &child);
+    bson_t result = BSON_INITIALIZER;
+    BSON_APPEND_DOUBLE(&result, "ok", 0);
+    BSON_APPEND_INT32(&result, "idx", (int32_t)index);
+    request_append_body(&result, error, own);
+    BSON_APPEND_INT32(&result, "n", 0);
+    if (bulk->ops[index].kind == WRITE_UPDATE)
+        BSON_APPEND_INT32(&result, "nModified", 0);
+    result_add(bulk, &result);
     bulk->errors++;
 }
 
 static void result_ok(struct bulk *bulk, int64_t index, const struct write_batch *batch)
 {
-    bson_t child, inner;
+    bson_t result = BSON_INITIALIZER;
+    bson_t inner;
     struct bval first, id;
-    if (bulk->errors_only)
-        return;
     bool alone = batch->count == 1;
-    result_begin(bulk, &child);
-    BSON_APPEND_DOUBLE(&child, "ok", 1);
-    BSON_APPEND_INT32(&child, "idx", (int32_t)index);
-    BSON_APPEND_INT32(&child, "n", alone ? (int32_t)batch->result.n : 1);
+    BSON_APPEND_DOUBLE(&result, "ok", 1);
+    BSON_APPEND_INT32(&result, "idx", (int32_t)index);
+    BSON_APPEND_INT32(&result, "n", alone ? (int32_t)batch->result.n : 1);
     if (batch->kind == WRITE_UPDATE)
-        BSON_APPEND_INT32(&child, "nModified", (int32_t)batch->result.n_modified);
+        BSON_APPEND_INT32(&result, "nModified", (int32_t)batch->result.n_modified);
     if (batch->result.upserted_count > 0 && bdoc_find(bdoc_of(&batch->result.upserted), "0", &first) &&
         bdoc_find(bval_doc(&first), "_id", &id)) {
-        BSON_APPEND_DOCUMENT_BEGIN(&child, "upserted", &inner);
-        BSON_APPEND_INT32(&inner, "index", 0);
+        BSON_APPEND_DOCUMENT_BEGIN(&result, "upserted", &inner);
         bval_append(&inner, "_id", 3, &id);
-        bson_append_document_end(&child, &inner);
+        bson_append_document_end(&result, &inner);
     }
-    bson_append_document_end(&bulk->results, &child);
+    result_add(bulk, &result);
 }
 
 static void add_counts(struct bulk *bulk, const struct write_batch *batch)
@@ -222,7 +283,7 @@ static void take_results(struct bulk *bulk, struct write_batch *batch, uint32_t 
         if (error && at == i) {
             result_error(bulk, first + i, bval_doc(&elem.val));
             error = biter_next(&iter, &elem);
-        } else if (batch->items[i].state == WRITE_DONE) {
+        } else if (batch->items[i].state == WRITE_DONE && !bulk->errors_only) {
             result_ok(bulk, first + i, batch);
         }
     }
@@ -243,16 +304,19 @@ static uint32_t run_length(const struct bulk *bulk, uint32_t first)
 static bool run_part(struct bulk *bulk, uint32_t first, uint32_t count, struct err *err)
 {
     /* The last name is what the kind of statement doesn't know. */
-    static const char *const unknown[] = {"let", NULL, "bypassDocumentValidation"};
+    static const char *const unknown[] = {"let", NULL, "bypassEmptyTsReplacement"};
     const char *const own[] = {
         "bulkWrite", "ops", "nsInfo", "ordered", "errorsOnly", "cursor", "$db", unknown[bulk->ops[first].kind], NULL};
     struct write_batch batch;
-    const struct ns *ns = &bulk->namespaces[bulk->ops[first].ns];
+    const struct bulk_ns *info = &bulk->namespaces[bulk->ops[first].ns];
+    const struct ns *ns = &info->ns;
     write_batch_init_items(&batch, bulk->ctx, bulk->ops[first].kind, count);
     batch.ordered = bulk->ordered;
     bool ok = ns_make(&batch.ns, ns->db, ns->coll, err);
     request_append_body(&batch.common, bulk->ctx->body, own);
     BSON_APPEND_UTF8(&batch.common, "$db", ns->db);
+    if (info->uuid)
+        BSON_APPEND_BINARY(&batch.common, "collectionUUID", BSON_SUBTYPE_UUID, info->uuid, 16);
     for (uint32_t i = 0; i < count; i++) {
         batch.items[i] =
             (struct write_item){.doc = bulk->ops[first + i].doc, .owner = bulk->ops[first + i].owner, .index = i};
@@ -269,12 +333,6 @@ static bool run_part(struct bulk *bulk, uint32_t first, uint32_t count, struct e
 static void append_reply(struct bulk *bulk)
 {
     bson_t *reply = &bulk->ctx->reply;
-    bson_t cursor;
-    BSON_APPEND_DOCUMENT_BEGIN(reply, "cursor", &cursor);
-    BSON_APPEND_INT64(&cursor, "id", 0);
-    BSON_APPEND_ARRAY(&cursor, "firstBatch", &bulk->results);
-    BSON_APPEND_UTF8(&cursor, "ns", "admin.$cmd.bulkWrite");
-    bson_append_document_end(reply, &cursor);
     BSON_APPEND_INT32(reply, "nErrors", bulk->errors);
     BSON_APPEND_INT32(reply, "nInserted", (int32_t)bulk->inserted);
     BSON_APPEND_INT32(reply, "nMatched", (int32_t)bulk->matched);
@@ -294,12 +352,18 @@ static void part_failed(struct bulk *bulk, uint32_t first, uint32_t count, const
     bson_destroy(&error);
 }
 
+/* The operation isn't to blame: the client may send the whole command again. */
+static bool ends_command(const struct err *err)
+{
+    return err_categories(err->code) != ERR_CAT_NONE || err->code == ERR_MaxTimeMSExpired || err->code == ERR_Interrupted;
+}
+
 static bool run_parts(struct bulk *bulk, struct err *err)
 {
     for (uint32_t first = 0; first < bulk->count;) {
         uint32_t count = run_length(bulk, first);
         if (!run_part(bulk, first, count, err)) {
-            if (first == 0)
+            if (first == 0 && ends_command(err))
                 return false;
             part_failed(bulk, first, count, err);
         }
@@ -310,26 +374,51 @@ static bool run_parts(struct bulk *bulk, struct err *err)
     return true;
 }
 
-/* The answer is always one batch. */
-static bool check_cursor(const struct command_ctx *ctx, struct err *err)
+static bool read_command(struct bulk *bulk, struct err *err)
 {
-    struct bdoc cursor = {0};
-    int64_t batch_size;
-    return field_get_doc(ctx->body, "cursor", &cursor, err) &&
-           field_get_i64_in(cursor, "batchSize", 0, INT64_MAX, &batch_size, err);
+    static const struct field_spec list[] = {
+        {"ops", FIELD_IGNORED, 0, false},
+        {"nsInfo", FIELD_IGNORED, 0, false},
+        {"ordered", FIELD_BOOL, offsetof(struct bulk, ordered), false},
+        {"errorsOnly", FIELD_BOOL, offsetof(struct bulk, errors_only), false},
+        {"bypassDocumentValidation", FIELD_FLAG, offsetof(struct bulk, bypass_validation), false},
+        {"bypassEmptyTsReplacement", FIELD_IGNORED, 0, false},
+        {"let", FIELD_DOC, offsetof(struct bulk, let), false},
+        {"cursor", FIELD_DOC, offsetof(struct bulk, cursor_options), false},
+    };
+    static const struct field_spec cursor_list[] = {
+        {"batchSize", FIELD_INDEX, offsetof(struct bulk, batch_size), false}};
+    static const struct field_specs specs = {list, COUNT(list), true};
+    static const struct field_specs cursor_specs = {cursor_list, COUNT(cursor_list), false};
+    static const char *const sequences[] = {"ops", "nsInfo", NULL};
+    if (!batch_check_sequences(bulk->ctx, sequences, err) ||
+        !fields_read(bulk->ctx->body, "bulkWrite", &specs, bulk, err))
+        return false;
+    if (bulk->cursor_options.data && !fields_read(bulk->cursor_options, "bulkWrite.cursor", &cursor_specs, bulk, err))
+        return false;
+    return read_namespaces(bulk, err) && read_ops(bulk, err) && check_indexes(bulk, err) && check_namespaces(bulk, err);
 }
 
+/* The results are a cursor: what doesn't fit into the first batch is fetched by getMore. */
 static enum command_status run_bulk_write(struct command_ctx *ctx, struct err *err)
 {
-    static const char *const sequences[] = {"ops", "nsInfo", NULL};
-    struct bulk bulk = {.ctx = ctx, .ordered = true};
-    bson_init(&bulk.results);
-    bool ok = batch_check_sequences(ctx, sequences, err) && field_get_bool(ctx->body, "ordered", &bulk.ordered, err) &&
-              field_get_bool(ctx->body, "errorsOnly", &bulk.errors_only, err) && check_cursor(ctx, err) &&
-              read_namespaces(&bulk, err) && read_ops(&bulk, err) && run_parts(&bulk, err);
+    struct bulk bulk = {.ctx = ctx, .ordered = true, .batch_size = -1};
+    struct router *router = router_of(ctx);
+    if (!read_command(&bulk, err))
+        return COMMAND_ERROR;
+    bulk.cursor = router_cursor_new(router, "admin.$cmd.bulkWrite");
+    router_cursor_set_session(bulk.cursor, ctx);
+    /* Before anything is written: there may be too many cursors. */
+    if (!cursor_table_add(router->cursors, bulk.cursor, err)) {
+        router_cursor_close(router, bulk.cursor);
+        return COMMAND_ERROR;
+    }
+    bool ok = run_parts(&bulk, err);
+    bulk.cursor->ended = bulk.cursor->made.len == 0;
+    ok = ok && cursor_batch_append(ctx, bulk.cursor, bulk.batch_size, true, true, err);
     if (ok)
         append_reply(&bulk);
-    bson_destroy(&bulk.results);
+    cursor_table_give(router->cursors, bulk.cursor, !ok || bulk.cursor->ended);
     return ok ? COMMAND_OK : COMMAND_ERROR;
 }
 

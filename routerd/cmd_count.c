@@ -2,10 +2,11 @@
 #include "base/map.h"
 #include "bson/keyenc.h"
 #include "command/fields.h"
+#include "routerd/command_env.h"
 #include "routerd/commands.h"
 #include "routerd/read_shards.h"
-
-#include <stdlib.h>
+#include "routerd/request.h"
+#include "routerd/routed_read.h"
 
 static bool count_bounds(const struct command_ctx *ctx, int64_t *skip, int64_t *limit, struct err *err)
 {
@@ -28,8 +29,9 @@ static bool count_prepare(struct command_ctx *ctx, bson_t *body, struct err *err
     return true;
 }
 
-static bool count_join(struct command_ctx *ctx, const struct scatter *scatter, struct err *err)
+static bool count_join(struct route *route, const struct scatter *scatter, struct err *err)
 {
+    struct command_ctx *ctx = route->ctx;
     int64_t skip, limit;
     int64_t total = 0;
     if (!count_bounds(ctx, &skip, &limit, err))
@@ -51,55 +53,96 @@ static bool count_join(struct command_ctx *ctx, const struct scatter *scatter, s
     return true;
 }
 
-static enum command_status run_count(struct command_ctx *ctx, struct err *err)
+static enum command_status count_sharded(struct route *route, const struct ns *ns, bool *again, struct err *err)
 {
     static const char *const own[] = {"skip", "limit", NULL};
-    static const struct read_merge merge = {"query", own, count_prepare, count_join};
+    static const struct shards_read read = {"query", own, count_prepare, count_join};
+    (void)ns;
+    return read_shards_run(route, &read, again, err);
+}
+
+static enum command_status count_nothing(struct command_ctx *ctx, const char *ns, struct err *err)
+{
+    int64_t skip, limit;
+    (void)ns;
+    if (!count_bounds(ctx, &skip, &limit, err))
+        return COMMAND_ERROR;
+    BSON_APPEND_INT32(&ctx->reply, "n", 0);
+    return COMMAND_OK;
+}
+
+static enum command_status run_count(struct command_ctx *ctx, struct err *err)
+{
+    static const struct routed_read read = {NULL, count_sharded, count_nothing, view_count};
     atomic_fetch_add(&router_of(ctx)->counters.command, 1);
-    return read_shards_run(ctx, &merge, err);
+    return routed_read_run(ctx, &read, err);
 }
 
 /* The union of the shards' values: the first of those that compare equal stays. */
-static bool distinct_join(struct command_ctx *ctx, const struct scatter *scatter, struct err *err)
-{
-    struct map seen = MAP_INIT;
-    struct buf key = BUF_INIT;
+struct union_values {
+    struct map seen; /* encoded values */
+    struct buf key;
     bson_t values;
-    uint32_t count = 0;
-    bool ok = true;
-    BSON_APPEND_ARRAY_BEGIN(&ctx->reply, "values", &values);
-    for (size_t i = 0; i < scatter->count && ok; i++) {
-        struct bval list;
-        struct biter iter;
-        struct belem elem;
-        ok = bdoc_find(scatter->requests[i].reply, "values", &list) && list.type == BT_ARRAY;
-        if (!ok) {
-            err_set(err, ERR_FailedToParse, "a shard's distinct values can't be read");
-            break;
-        }
-        biter_init(&iter, bval_doc(&list));
-        while (biter_next(&iter, &elem)) {
-            char number[16];
-            const char *name;
-            buf_clear(&key);
-            keyenc_append(&key, &elem.val, false);
-            if (map_put(&seen, key.data, key.len, &seen))
-                continue;
-            size_t len = bson_uint32_to_string(count++, &name, number, sizeof number);
-            bval_append(&values, name, (int)len, &elem.val);
-        }
+    uint32_t count;
+};
+
+static bool add_values(struct union_values *all, struct bdoc reply, const struct bval_order *order, struct err *err)
+{
+    struct bval list;
+    struct biter iter;
+    struct belem elem;
+    if (!bdoc_find(reply, "values", &list) || list.type != BT_ARRAY)
+        return err_set(err, ERR_FailedToParse, "a shard's distinct values can't be read");
+    for (biter_init(&iter, bval_doc(&list)); biter_next(&iter, &elem);) {
+        buf_clear(&all->key);
+        keyenc_append_ordered(&all->key, &elem.val, false, order);
+        if (!map_put(&all->seen, all->key.data, all->key.len, all))
+            request_append_at(&all->values, all->count++, &elem.val);
     }
-    bson_append_array_end(&ctx->reply, &values);
-    buf_deinit(&key);
-    map_deinit(&seen);
+    return true;
+}
+
+static bool distinct_join(struct route *route, const struct scatter *scatter, struct err *err)
+{
+    struct command_ctx *ctx = route->ctx;
+    struct union_values all = {.count = 0};
+    struct expr_env env;
+    if (!command_env_init(&ctx->arena, ctx->body, route->routing, &env, err))
+        return false;
+    bson_init(&all.values);
+    bool ok = true;
+    for (size_t i = 0; i < scatter->count && ok; i++)
+        ok = add_values(&all, scatter->requests[i].reply, env.order, err);
+    if (ok)
+        BSON_APPEND_ARRAY(&ctx->reply, "values", &all.values);
+    bson_destroy(&all.values);
+    buf_deinit(&all.key);
+    map_deinit(&all.seen);
     return ok;
+}
+
+static enum command_status distinct_sharded(struct route *route, const struct ns *ns, bool *again, struct err *err)
+{
+    static const struct shards_read read = {"query", NULL, NULL, distinct_join};
+    (void)ns;
+    return read_shards_run(route, &read, again, err);
+}
+
+static enum command_status distinct_nothing(struct command_ctx *ctx, const char *ns, struct err *err)
+{
+    bson_t values;
+    (void)ns;
+    (void)err;
+    BSON_APPEND_ARRAY_BEGIN(&ctx->reply, "values", &values);
+    bson_append_array_end(&ctx->reply, &values);
+    return COMMAND_OK;
 }
 
 static enum command_status run_distinct(struct command_ctx *ctx, struct err *err)
 {
-    static const struct read_merge merge = {"query", NULL, NULL, distinct_join};
+    static const struct routed_read read = {NULL, distinct_sharded, distinct_nothing, view_distinct};
     atomic_fetch_add(&router_of(ctx)->counters.command, 1);
-    return read_shards_run(ctx, &merge, err);
+    return routed_read_run(ctx, &read, err);
 }
 
 static const struct command commands[] = {

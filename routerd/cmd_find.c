@@ -3,10 +3,12 @@
 #include "command/fields.h"
 #include "query/sort.h"
 #include "routerd/client_error.h"
+#include "routerd/command_env.h"
 #include "routerd/commands.h"
 #include "routerd/cursor_batch.h"
 #include "routerd/forward.h"
 #include "routerd/request.h"
+#include "routerd/routed_read.h"
 #include "routerd/scatter.h"
 
 #include <inttypes.h>
@@ -17,8 +19,6 @@
 struct find_shape {
     struct bdoc filter;
     struct bdoc sort;
-    struct bdoc collation;
-    struct bdoc let;
     int64_t skip;
     int64_t limit;      /* 0: none */
     int64_t batch_size; /* -1: not given */
@@ -29,7 +29,6 @@ static bool find_parse(struct bdoc body, struct find_shape *out, struct err *err
 {
     *out = (struct find_shape){.batch_size = -1};
     return field_get_doc(body, "filter", &out->filter, err) && field_get_doc(body, "sort", &out->sort, err) &&
-           field_get_doc(body, "collation", &out->collation, err) && field_get_doc(body, "let", &out->let, err) &&
            field_get_i64_in(body, "skip", 0, INT64_MAX, &out->skip, err) &&
            field_get_i64_in(body, "limit", 0, INT64_MAX, &out->limit, err) &&
            field_get_i64_in(body, "batchSize", 0, INT64_MAX, &out->batch_size, err) &&
@@ -54,7 +53,7 @@ static enum command_status find_merge(struct route *route, const struct ns *ns, 
                                       bool sorted, struct scatter *scatter, struct err *err)
 {
     struct command_ctx *ctx = route->ctx;
-    struct router_cursor *cursor = router_cursor_new(ns->full);
+    struct router_cursor *cursor = router_cursor_new(route->router, ns->full);
     cursor->merge = merge_new(route->router, ns->db, ns->coll, sorted ? MERGE_BY_KEYS : MERGE_ANY, NULL);
     cursor->skip = shape->skip;
     cursor->limit = shape->limit > 0 ? shape->limit : -1;
@@ -125,53 +124,32 @@ static enum command_status find_sharded(struct route *route, const struct ns *ns
     struct target target;
     if (!find_parse(ctx->body, &shape, err))
         return COMMAND_ERROR;
-    struct expr_env env = {.now_ms = clock_wall_ms(), .let = shape.let};
-    struct target_query query = {shape.filter, shape.collation, &env};
-    if (!target_filter(&ctx->arena, route->routing->table, &query, &target, err))
+    struct expr_env env;
+    struct target_query query = {shape.filter, &env};
+    if (!command_env_init(&ctx->arena, ctx->body, route->routing, &env, err) ||
+        !target_filter(&ctx->arena, route->routing->table, &query, &target, err))
         return COMMAND_ERROR;
     if (target.count == 0)
-        return forward_empty_cursor(ctx, ns->full);
+        return forward_empty_cursor(ctx, ns->full, err);
     return target.count == 1 ? find_one(route, ns, &target, again, err)
                              : find_several(route, ns, &shape, &target, again, err);
 }
 
 static enum command_status run_find(struct command_ctx *ctx, struct err *err)
 {
-    struct ns ns;
-    struct remote_request request;
-    enum command_status status = COMMAND_ERROR;
+    static const struct routed_read read = {forward_cursor_reply, find_sharded, forward_empty_cursor, view_find};
     atomic_fetch_add(&router_of(ctx)->counters.query, 1);
-    if (!command_ns(ctx, &ns, err))
-        return COMMAND_ERROR;
-    if (forward_is_config_db(ns.db)) {
-        if (forward_config(ctx, true, &request, err))
-            status = forward_cursor_reply(ctx, ns.full, &request, err);
-        remote_request_deinit(&request);
-        return status;
-    }
-    struct route route;
-    struct forward_options options = {.repeatable = true};
-    bool again;
-    route_init(&route, ctx, ns.full);
-    do {
-        again = false;
-        switch (forward_primary(&route, &options, &request, err)) {
-        case FORWARD_DONE:
-            status = forward_cursor_reply(ctx, ns.full, &request, err);
-            remote_request_deinit(&request);
-            break;
-        case FORWARD_SHARDED:
-            status = find_sharded(&route, &ns, &again, err);
-            break;
-        case FORWARD_NO_DATABASE:
-            status = forward_empty_cursor(ctx, ns.full);
-            break;
-        case FORWARD_FAILED:
-            break;
-        }
-    } while (again);
-    route_deinit(&route);
-    return status;
+    return routed_read_run(ctx, &read, err);
+}
+
+/* The time that a getMore has: what the opening command's maxTimeMS has left. Its own maxTimeMS is how long to wait for
+ * documents. */
+static bool get_more_limit(struct command_ctx *ctx, const struct router_cursor *cursor, struct err *err)
+{
+    if (ctx->max_time_ms > 0 && !cursor->await_data)
+        return err_set(err, ERR_BadValue, "cannot set maxTimeMS on getMore command for a non-awaitData cursor");
+    command_ctx_set_deadline(ctx, cursor->time_left_ms < 0 ? DEADLINE_NEVER : deadline_after_ms(cursor->time_left_ms));
+    return true;
 }
 
 /* getMore on a cursor that lives on one shard: the same request with the shard's id. *done: nothing is left. */
@@ -185,6 +163,8 @@ static enum command_status get_more_single(struct command_ctx *ctx, struct route
     remote_request_init(&request, cursor->set, false);
     BSON_APPEND_INT64(&request.body, "getMore", cursor->shard_id);
     request_append_body(&request.body, ctx->body, own);
+    if (cursor->await_data && ctx->max_time_ms > 0)
+        BSON_APPEND_INT64(&request.body, "$sherdAwaitMs", ctx->max_time_ms);
     snprintf(request.pinned, sizeof request.pinned, "%s", cursor->member);
     if (!remote_run_one(router_of(ctx), &request, ctx->deadline_ms, NULL)) {
         /* The cursor went with the leadership of its member. */
@@ -240,12 +220,19 @@ static enum command_status run_get_more(struct command_ctx *ctx, struct err *err
         return COMMAND_ERROR;
     enum command_status status;
     bool done = false;
-    if (cursor->set) {
+    int64_t begun_ms = clock_now_ms();
+    if (!get_more_limit(ctx, cursor, err)) {
+        status = COMMAND_ERROR;
+    } else if (cursor->set) {
         status = get_more_single(ctx, cursor, &done, err);
     } else {
         bool ok = cursor_batch_append(ctx, cursor, batch_size > 0 ? batch_size : -1, false, true, err);
         done = !ok || cursor->ended;
         status = ok ? COMMAND_OK : COMMAND_ERROR;
+    }
+    if (cursor->time_left_ms >= 0) {
+        int64_t left_ms = cursor->time_left_ms - (clock_now_ms() - begun_ms);
+        cursor->time_left_ms = left_ms > 0 ? left_ms : 0;
     }
     cursor_table_give(cursors, cursor, done);
     return status;

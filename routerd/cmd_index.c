@@ -4,6 +4,7 @@
 #include "routerd/commands.h"
 #include "routerd/ddl.h"
 #include "routerd/request.h"
+#include "routerd/routed_read.h"
 #include "routerd/write_concern.h"
 
 #include <stdio.h>
@@ -125,7 +126,7 @@ static enum command_status run_drop_indexes(struct command_ctx *ctx, struct err 
 }
 
 /* Every owner has the same indexes: the first is asked. */
-static enum command_status list_sharded(struct route *route, const char *name, bool *again, struct err *err)
+static enum command_status list_sharded(struct route *route, const struct ns *ns, bool *again, struct err *err)
 {
     struct target target;
     struct key_range all = routing_all_keys();
@@ -139,48 +140,24 @@ static enum command_status list_sharded(struct route *route, const char *name, b
     enum scatter_outcome outcome = scatter_targets(route, &target, &command, &scatter, err);
     *again = outcome == SCATTER_STALE;
     if (outcome == SCATTER_DONE)
-        status = forward_cursor_reply(route->ctx, name, &scatter.requests[0], err);
+        status = forward_cursor_reply(route->ctx, ns->full, &scatter.requests[0], err);
     scatter_deinit(&scatter);
     bson_destroy(&command.body);
     return status;
 }
 
+static enum command_status list_missing(struct command_ctx *ctx, const char *ns, struct err *err)
+{
+    (void)ctx;
+    err_set(err, ERR_NamespaceNotFound, "ns does not exist: %s", ns);
+    return COMMAND_ERROR;
+}
+
 static enum command_status run_list_indexes(struct command_ctx *ctx, struct err *err)
 {
-    struct ns ns;
-    struct route route;
-    struct remote_request request;
-    struct forward_options options = {.repeatable = true};
-    enum command_status status = COMMAND_ERROR;
-    bool again;
-    if (!command_ns(ctx, &ns, err))
-        return COMMAND_ERROR;
-    if (forward_is_config_db(ns.db)) {
-        if (forward_config(ctx, true, &request, err))
-            status = forward_cursor_reply(ctx, ns.full, &request, err);
-        remote_request_deinit(&request);
-        return status;
-    }
-    route_init(&route, ctx, ns.full);
-    do {
-        again = false;
-        switch (forward_primary(&route, &options, &request, err)) {
-        case FORWARD_DONE:
-            status = forward_cursor_reply(ctx, ns.full, &request, err);
-            remote_request_deinit(&request);
-            break;
-        case FORWARD_SHARDED:
-            status = list_sharded(&route, ns.full, &again, err);
-            break;
-        case FORWARD_NO_DATABASE:
-            err_set(err, ERR_NamespaceNotFound, "ns does not exist: %s", ns.full);
-            break;
-        case FORWARD_FAILED:
-            break;
-        }
-    } while (again);
-    route_deinit(&route);
-    return status;
+    static const struct routed_read read = {
+        .answered = forward_cursor_reply, .sharded = list_sharded, .no_database = list_missing};
+    return routed_read_run(ctx, &read, err);
 }
 
 static enum command_status run_search_index(struct command_ctx *ctx, struct err *err)

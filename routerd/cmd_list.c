@@ -34,7 +34,7 @@ static enum command_status run_list_collections(struct command_ctx *ctx, struct 
         break;
     case FORWARD_NO_DATABASE:
     case FORWARD_SHARDED:
-        status = forward_empty_cursor(ctx, cursor_ns);
+        status = forward_empty_cursor(ctx, cursor_ns, err);
         break;
     case FORWARD_FAILED:
         break;

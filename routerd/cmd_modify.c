@@ -1,37 +1,22 @@
 /* findAndModify: to the one shard that the query names, or to the shard of the best candidate. */
-#include "base/clock.h"
-#include "command/fields.h"
+#include "command/modify_fields.h"
+#include "query/projection.h"
 #include "routerd/client_error.h"
+#include "routerd/command_env.h"
 #include "routerd/commands.h"
 #include "routerd/forward.h"
 #include "routerd/request.h"
 #include "routerd/single_write.h"
+#include "routerd/upsert.h"
 #include "routerd/write_concern.h"
 
-struct modify_shape {
-    struct bdoc query;
-    struct bdoc sort;
-    struct bdoc collation;
-    bool upsert;
-    bool remove;
-    struct expr_env env;
-};
-
-static bool modify_parse(struct bdoc body, struct modify_shape *out, struct err *err)
-{
-    *out = (struct modify_shape){.query = bdoc_empty(), .env.now_ms = clock_wall_ms()};
-    return field_get_doc(body, "query", &out->query, err) && field_get_doc(body, "sort", &out->sort, err) &&
-           field_get_doc(body, "collation", &out->collation, err) &&
-           field_get_bool(body, "upsert", &out->upsert, err) && field_get_bool(body, "remove", &out->remove, err);
-}
-
 /* {lastErrorObject: {updatedExisting | n}, value: null} for a query that matches nothing. */
-static enum command_status modify_nothing(struct command_ctx *ctx, const struct modify_shape *shape)
+static enum command_status modify_nothing(struct command_ctx *ctx, const struct modify_fields *fields)
 {
     bson_t last;
     BSON_APPEND_DOCUMENT_BEGIN(&ctx->reply, "lastErrorObject", &last);
     BSON_APPEND_INT32(&last, "n", 0);
-    if (!shape->remove)
+    if (!fields->remove)
         BSON_APPEND_BOOL(&last, "updatedExisting", false);
     bson_append_document_end(&ctx->reply, &last);
     BSON_APPEND_NULL(&ctx->reply, "value");
@@ -52,7 +37,7 @@ static enum command_status modify_reply(struct command_ctx *ctx, struct remote_r
 /* The command to one shard. */
 struct modify_send {
     size_t shard;
-    struct bdoc query;                  /* instead of the command's; data NULL: its own */
+    struct bdoc query;                  /* of a candidate, instead of the command's; data NULL: its own */
     const struct routing_target *range; /* what it may look at there; NULL: one key value */
     bool again;                         /* out: the routing table was old */
     bool matched;                       /* out: there was such a document, or one was inserted */
@@ -60,7 +45,8 @@ struct modify_send {
 
 static enum command_status modify_run(struct route *route, struct modify_send *send, struct err *err)
 {
-    static const char *const own[] = {"query", NULL};
+    /* A candidate that is gone makes no new document: the caller looks for another. */
+    static const char *const own[] = {"query", "upsert", NULL};
     struct remote_set *set;
     struct remote_request request;
     struct bval value;
@@ -83,7 +69,6 @@ static enum command_status modify_run(struct route *route, struct modify_send *s
         struct bval last;
         send->matched = bdoc_find(request.reply, "lastErrorObject", &last) && last.type == BT_DOCUMENT &&
                         bdoc_find(bval_doc(&last), "n", &value) && bval_truthy(&value);
-        /* A candidate that is gone is no answer: the caller looks for another. */
         status = send->matched || !send->query.data ? modify_reply(route->ctx, &request) : COMMAND_OK;
     } else if (!(send->again = !request.unknown && route_is_stale(route, &request.err))) {
         (void)client_error_from(route->ctx, &request, err);
@@ -92,64 +77,119 @@ static enum command_status modify_run(struct route *route, struct modify_send *s
     return status;
 }
 
+/* The document as `fields` wants to see it. */
+static bool append_value(struct command_ctx *ctx, const struct modify_fields *fields, struct bdoc doc, struct err *err)
+{
+    struct projection *projection;
+    struct expr_env env;
+    struct buf out = BUF_INIT;
+    if (!fields->want_new) {
+        BSON_APPEND_NULL(&ctx->reply, "value");
+        return true;
+    }
+    struct projection_options options = {.kind = PROJECTION_FIND, .env = &env};
+    if (fields->fields.data && !bdoc_is_empty(fields->fields)) {
+        if (!command_env_init(&ctx->arena, ctx->body, NULL, &env, err) ||
+            !projection_compile(&ctx->arena, fields->fields, &options, &projection, err))
+            return false;
+        if (!projection_apply(projection, doc, NULL, &out, err)) {
+            buf_deinit(&out);
+            return false;
+        }
+        doc = (struct bdoc){out.data, (uint32_t)out.len};
+    }
+    struct bval value = bval_from_doc(doc);
+    bval_append(&ctx->reply, "value", -1, &value);
+    buf_deinit(&out);
+    return true;
+}
+
+/* No shard has a match: inserts. *taken: a unique key is in use, so that something may match by now. */
+static enum command_status modify_upsert(struct route *route, const struct ns *ns, const struct modify_fields *fields,
+                                         bool *taken, struct err *err)
+{
+    struct command_ctx *ctx = route->ctx;
+    struct upsert upsert = {
+        .filter = fields->query,
+        .update = fields->update,
+        .array_filters = fields->array_filters,
+        .collation = fields->collation,
+    };
+    struct bdoc doc;
+    struct bval id;
+    bson_t last;
+    bool unknown = false;
+    *taken = false;
+    if (!upsert_build(route, &upsert, &doc, err))
+        return COMMAND_ERROR;
+    if (!upsert_insert(route, ns, ctx->body, doc, &unknown, err)) {
+        *taken = err->code == ERR_DuplicateKey;
+        return COMMAND_ERROR;
+    }
+    bdoc_find(doc, "_id", &id);
+    BSON_APPEND_DOCUMENT_BEGIN(&ctx->reply, "lastErrorObject", &last);
+    BSON_APPEND_INT32(&last, "n", 1);
+    BSON_APPEND_BOOL(&last, "updatedExisting", false);
+    bval_append(&last, "upserted", -1, &id);
+    bson_append_document_end(&ctx->reply, &last);
+    return append_value(ctx, fields, doc, err) ? COMMAND_OK : COMMAND_ERROR;
+}
+
 /* Any of several shards may have the document. */
-static enum command_status modify_anywhere(struct route *route, const struct ns *ns, const struct modify_shape *shape,
+static enum command_status modify_anywhere(struct route *route, const struct ns *ns, const struct modify_fields *fields,
                                            const struct target *target, bool *again, struct err *err)
 {
-    const struct expr_env *env = &shape->env;
-    struct single_query query = {shape->query, shape->sort, shape->collation, route->ctx->body};
+    struct single_query query = {fields->query, fields->sort, fields->collation, fields->hint, route->ctx->body};
+    int upserts = 0;
     for (int tries = 0; tries < SINGLE_WRITE_TRIES_MAX; tries++) {
-        struct modify_send send = {0};
-        struct target place;
-        enum single_found found = single_write_find(route, ns->coll, &query, target, &send.query, err);
-        if (found == SINGLE_NONE)
-            return modify_nothing(route->ctx, shape);
+        struct single_candidate candidate;
+        enum single_found found = single_write_find(route, ns->coll, &query, target, &candidate, err);
         *again = found == SINGLE_STALE;
-        struct target_query exact = {.filter = send.query, .env = env};
-        if (found != SINGLE_FOUND || !target_filter(&route->ctx->arena, route->routing->table, &exact, &place, err))
+        if (found == SINGLE_STALE || found == SINGLE_FAILED)
             return COMMAND_ERROR;
-        if (place.count == 0)
-            continue;
-        send.shard = place.list->shard;
-        enum command_status status = modify_run(route, &send, err);
-        *again = send.again;
-        if (status == COMMAND_ERROR || send.matched)
-            return status;
+        if (found == SINGLE_NONE && !fields->upsert)
+            return modify_nothing(route->ctx, fields);
+        if (found == SINGLE_NONE) {
+            bool taken;
+            enum command_status status = modify_upsert(route, ns, fields, &taken, err);
+            if (status == COMMAND_OK || !taken || ++upserts == UPSERT_TRIES_MAX)
+                return status;
+        } else {
+            struct modify_send send = {.query = candidate.filter};
+            if (!single_write_shard(route, candidate.doc, &send.shard, err))
+                return COMMAND_ERROR;
+            enum command_status status = modify_run(route, &send, err);
+            *again = send.again;
+            if (status == COMMAND_ERROR || send.matched)
+                return status;
+        }
+        if (!single_write_pause(route->ctx, tries, err))
+            return COMMAND_ERROR;
     }
     err_set(err, ERR_WriteConflict, "the document kept changing while it was looked for");
     return COMMAND_ERROR;
 }
 
-static enum command_status modify_sharded(struct route *route, const struct ns *ns, bool *again, struct err *err)
+static enum command_status modify_sharded(struct route *route, const struct ns *ns, const struct modify_fields *fields,
+                                          bool *again, struct err *err)
 {
     struct command_ctx *ctx = route->ctx;
-    struct modify_shape shape;
+    struct expr_env env;
     struct target target;
-    if (!modify_parse(ctx->body, &shape, err) || !field_get_doc(ctx->body, "let", &shape.env.let, err))
+    struct target_query wanted = {fields->query, &env};
+    if (!command_env_init(&ctx->arena, ctx->body, route->routing, &env, err) ||
+        !target_filter(&ctx->arena, route->routing->table, &wanted, &target, err))
         return COMMAND_ERROR;
-    struct target_query wanted = {shape.query, shape.collation, &shape.env};
-    if (!target_filter(&ctx->arena, route->routing->table, &wanted, &target, err))
-        return COMMAND_ERROR;
-    if (shape.upsert && !target.point) {
-        err_set(err, ERR_ShardKeyNotFound,
-                "Query for sharded findAndModify with upsert must contain the shard key and have the simple collation");
-        return COMMAND_ERROR;
-    }
-    if (target.count == 0)
-        return modify_nothing(ctx, &shape);
-    if (target.count == 1) {
+    if (target.count == 0 && !fields->upsert)
+        return modify_nothing(ctx, fields);
+    /* The one shard that an upsert may look at is not always the one where it inserts. */
+    if (target.count == 1 && (target.point || !fields->upsert)) {
         struct modify_send send = {.shard = target.list->shard, .range = target.point ? NULL : target.list};
         enum command_status status = modify_run(route, &send, err);
         *again = send.again;
         return status;
     }
-    return modify_anywhere(route, ns, &shape, &target, again, err);
-}
-
-static bool wants_database(const struct command_ctx *ctx)
-{
-    struct bval upsert;
-    return bdoc_find(ctx->body, "upsert", &upsert) && bval_truthy(&upsert);
+    return modify_anywhere(route, ns, fields, &target, again, err);
 }
 
 static enum command_status run_find_and_modify(struct command_ctx *ctx, struct err *err)
@@ -157,17 +197,17 @@ static enum command_status run_find_and_modify(struct command_ctx *ctx, struct e
     struct ns ns;
     struct route route;
     struct remote_request request;
-    struct modify_shape shape;
+    struct modify_fields fields;
     enum command_status status = COMMAND_ERROR;
     bool again;
     atomic_fetch_add(&router_of(ctx)->counters.command, 1);
-    if (!command_ns(ctx, &ns, err) || !modify_parse(ctx->body, &shape, err))
+    if (!command_ns(ctx, &ns, err) || !modify_fields_read(ctx->body, &fields, err))
         return COMMAND_ERROR;
     if (forward_is_config_db(ns.db)) {
         err_set(err, ERR_IllegalOperation, "findAndModify on %s is not allowed", ns.full);
         return COMMAND_ERROR;
     }
-    struct forward_options options = {.create_database = wants_database(ctx)};
+    struct forward_options options = {.create_database = fields.upsert};
     route_init(&route, ctx, ns.full);
     do {
         again = false;
@@ -177,10 +217,10 @@ static enum command_status run_find_and_modify(struct command_ctx *ctx, struct e
             remote_request_deinit(&request);
             break;
         case FORWARD_SHARDED:
-            status = modify_sharded(&route, &ns, &again, err);
+            status = modify_sharded(&route, &ns, &fields, &again, err);
             break;
         case FORWARD_NO_DATABASE:
-            status = modify_nothing(ctx, &shape);
+            status = modify_nothing(ctx, &fields);
             break;
         case FORWARD_FAILED:
             break;

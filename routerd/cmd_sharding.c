@@ -67,10 +67,7 @@ static enum command_status run_shard_collection(struct command_ctx *ctx, struct 
         err_set(err, ERR_NotImplemented, "zones and time series are not supported by this version");
         return COMMAND_ERROR;
     }
-    if (!target_collation_is_simple(collation)) {
-        err_set(err, ERR_BadValue, "The collation for shardCollection must be {locale: 'simple'}, but found another");
-        return COMMAND_ERROR;
-    }
+    request.collation = collation;
     if (!shard_collection_run(ctx, &request, err))
         return COMMAND_ERROR;
     BSON_APPEND_UTF8(&ctx->reply, "collectionsharded", request.ns.full);

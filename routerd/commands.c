@@ -5,7 +5,7 @@
 struct command_table *commands_table_new(bool test_commands)
 {
     static const struct command_family *const families[] = {
-        &commands_handshake, &commands_info,      &commands_session, &commands_find,     &commands_count,
+        &commands_handshake, &commands_info,      &commands_session, &commands_ops, &commands_find,     &commands_count,
         &commands_aggregate, &commands_write,     &commands_bulk,    &commands_modify,   &commands_ddl,
         &commands_index,     &commands_list,      &commands_shards,  &commands_sharding, &commands_balancer,
         &commands_metadata,  &commands_failpoint,

@@ -13,6 +13,7 @@ struct command_family {
 extern const struct command_family commands_handshake; /* hello, ping, buildInfo ... */
 extern const struct command_family commands_info;      /* serverStatus, hostInfo, getParameter ... */
 extern const struct command_family commands_session;   /* startSession, endSessions ..., transactions refused */
+extern const struct command_family commands_ops;       /* currentOp, killOp, killSessions ... */
 extern const struct command_family commands_find;      /* find, getMore, killCursors */
 extern const struct command_family commands_count;     /* count, distinct */
 extern const struct command_family commands_aggregate;

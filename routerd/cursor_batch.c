@@ -9,25 +9,48 @@
 static bool source_next(void *arg, struct bdoc *out, struct err *err)
 {
     struct router_cursor *cursor = arg;
-    return merge_next(cursor->merge, &cursor->fetch, out, err);
+    *out = (struct bdoc){0};
+    if (cursor->made_at < cursor->made.len) {
+        out->data = cursor->made.data + cursor->made_at;
+        out->len = load_le32(out->data);
+        cursor->made_at += out->len;
+        return true;
+    }
+    return !cursor->merge || merge_next(cursor->merge, &cursor->fetch, out, err);
+}
+
+static bool source_is_local(const struct router_cursor *cursor)
+{
+    return !cursor->merge || merge_is_local(cursor->merge);
+}
+
+/* As servers since version 6 do: unless the command forbids it. */
+static bool may_use_disk(const struct router_cursor *cursor)
+{
+    struct bval allow;
+    return !cursor->ctx || !bdoc_find(cursor->ctx->body, "allowDiskUse", &allow) || bval_truthy(&allow);
 }
 
 void cursor_batch_start(struct router_cursor *cursor)
 {
     struct doc_source source = {.next = source_next, .arg = cursor};
-    if (cursor->pipeline)
-        cursor->run = pipeline_run_new(cursor->pipeline, 0, source, PIPELINE_MEMORY_LIMIT_BYTES);
+    if (!cursor->pipeline)
+        return;
+    cursor->run = pipeline_run_new(cursor->pipeline, 0, source, PIPELINE_MEMORY_LIMIT_BYTES);
+    if (may_use_disk(cursor))
+        pipeline_run_set_space(cursor->run, cursor->router->temp);
+    if (cursor->foreign)
+        pipeline_run_set_foreign(cursor->run, cursor->foreign);
 }
 
 static bool take_next(struct router_cursor *cursor, struct bdoc *out, struct err *err)
 {
     if (cursor->run)
         return pipeline_run_next(cursor->run, out, err);
-    return merge_next(cursor->merge, &cursor->fetch, out, err);
+    return source_next(cursor, out, err);
 }
 
-/* The next document that the client is to get; data NULL at the end. */
-static bool cursor_next(struct router_cursor *cursor, struct bdoc *out, struct err *err)
+bool router_cursor_next(struct router_cursor *cursor, struct bdoc *out, struct err *err)
 {
     *out = cursor->pending;
     cursor->pending = (struct bdoc){0};
@@ -47,7 +70,7 @@ static bool fill_array(struct router_cursor *cursor, int64_t batch_size, bson_t 
 {
     struct bdoc doc;
     for (uint32_t n = 0; !cursor->ended && (batch_size < 0 || n < batch_size); n++) {
-        if (!cursor_next(cursor, &doc, err))
+        if (!router_cursor_next(cursor, &doc, err))
             return false;
         if (!doc.data) {
             cursor->ended = true;
@@ -66,8 +89,8 @@ static bool fill_array(struct router_cursor *cursor, int64_t batch_size, bson_t 
         cursor->ended = cursor->limit == 0;
     }
     /* A client that got everything shouldn't have to come again to learn it. */
-    if (!cursor->ended && batch_size != 0 && merge_is_local(cursor->merge)) {
-        if (!cursor_next(cursor, &cursor->pending, err))
+    if (!cursor->ended && batch_size != 0 && source_is_local(cursor)) {
+        if (!router_cursor_next(cursor, &cursor->pending, err))
             return false;
         cursor->ended = !cursor->pending.data;
     }
@@ -79,7 +102,9 @@ bool cursor_batch_append(struct command_ctx *ctx, struct router_cursor *cursor, 
 {
     bson_t array = BSON_INITIALIZER;
     bson_t out;
-    cursor->fetch = (struct merge_fetch){.batch_size = batch_size, .deadline_ms = ctx->deadline_ms};
+    router_cursor_use(cursor, ctx);
+    /* What a pipeline takes says nothing about what it gives. */
+    cursor->fetch.batch_size = cursor->run ? 0 : batch_size;
     if (!fill_array(cursor, batch_size, &array, err)) {
         bson_destroy(&array);
         client_error_make(ctx, false, err);
@@ -103,7 +128,6 @@ enum command_status cursor_batch_first(struct command_ctx *ctx, struct router_cu
         router_cursor_close(router, cursor);
         return COMMAND_ERROR;
     }
-    cursor_batch_start(cursor);
     bool ok = cursor_batch_append(ctx, cursor, batch_size, true, keep, err);
     cursor_table_give(router->cursors, cursor, !ok || cursor->ended);
     return ok ? COMMAND_OK : COMMAND_ERROR;

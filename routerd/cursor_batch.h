@@ -14,5 +14,8 @@ enum command_status cursor_batch_first(struct command_ctx *ctx, struct router_cu
                                        bool keep, struct err *err);
 /* Lets the cursor's pipeline (may be NULL) run over its streams. */
 void cursor_batch_start(struct router_cursor *cursor);
+/* The next document for whoever reads the cursor without a batch, borrowed until the next call; data NULL at the end.
+ * Skip is left out, the limit isn't counted. */
+bool router_cursor_next(struct router_cursor *cursor, struct bdoc *out, struct err *err) ERR_WARN_UNUSED;
 
 #endif

@@ -4,6 +4,8 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/random.h"
+#include "command/context.h"
+#include "command/fields.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,6 +30,7 @@ static void cursor_release(struct router_cursor *cursor)
     pipeline_run_free(cursor->run);
     pipeline_release(cursor->pipeline);
     remote_set_unref(cursor->set);
+    buf_deinit(&cursor->made);
     arena_deinit(&cursor->arena);
     mem_free(cursor);
 }
@@ -46,13 +49,36 @@ void cursor_table_free(struct cursor_table *table)
     mem_free(table);
 }
 
-struct router_cursor *router_cursor_new(const char *ns)
+struct router_cursor *router_cursor_new(struct router *router, const char *ns)
 {
     struct router_cursor *cursor = mem_alloc(sizeof *cursor);
+    cursor->router = router;
     snprintf(cursor->ns, sizeof cursor->ns, "%s", ns);
     arena_init(&cursor->arena);
     cursor->limit = -1;
     return cursor;
+}
+
+void router_cursor_set_origin(struct router_cursor *cursor, const struct command_ctx *ctx)
+{
+    struct bdoc lsid = {0};
+    const uint8_t *id = NULL;
+    if (cursor->has_origin)
+        return;
+    cursor->has_origin = true;
+    cursor->time_left_ms = ctx->max_time_ms > 0 ? deadline_remaining_ms(ctx->deadline_ms) : -1;
+    (void)field_get_bool(ctx->body, "awaitData", &cursor->await_data, NULL);
+    if (!field_get_doc(ctx->body, "lsid", &lsid, NULL) || !lsid.data || !field_get_uuid(lsid, "id", &id, NULL) || !id)
+        return;
+    memcpy(cursor->lsid, id, sizeof cursor->lsid);
+    cursor->has_lsid = true;
+}
+
+void router_cursor_use(struct router_cursor *cursor, struct command_ctx *ctx)
+{
+    cursor->ctx = ctx;
+    router_cursor_set_origin(cursor, ctx);
+    cursor->fetch.deadline_ms = ctx->deadline_ms;
 }
 
 void router_cursor_close(struct router *router, struct router_cursor *cursor)
@@ -135,6 +161,32 @@ bool cursor_table_kill(struct cursor_table *table, int64_t id, const char *ns)
     if (cursor && !busy)
         router_cursor_close(table->router, cursor);
     return cursor;
+}
+
+/* Takes one cursor of the session out, or marks one that is in use; NULL when there is none left to close. */
+static struct router_cursor *take_of_session(struct cursor_table *table, const uint8_t *lsid)
+{
+    struct router_cursor *found = NULL;
+    pthread_mutex_lock(&table->lock);
+    for (struct map_entry *e = map_next(&table->cursors, NULL); e && !found; e = map_next(&table->cursors, e)) {
+        struct router_cursor *cursor = e->value;
+        if (!cursor->has_lsid || (lsid && memcmp(cursor->lsid, lsid, sizeof cursor->lsid) != 0))
+            continue;
+        if (cursor->busy)
+            cursor->killed = true;
+        else
+            found = cursor;
+    }
+    if (found)
+        map_remove(&table->cursors, &found->id, sizeof found->id);
+    pthread_mutex_unlock(&table->lock);
+    return found;
+}
+
+void cursor_table_kill_session(struct cursor_table *table, const uint8_t *lsid)
+{
+    for (struct router_cursor *found = take_of_session(table, lsid); found; found = take_of_session(table, lsid))
+        router_cursor_close(table->router, found);
 }
 
 /* Takes one cursor out that nobody has used for too long; NULL when there is none. */

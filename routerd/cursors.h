@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "routerd/merge.h"
 
+struct command_ctx;
 struct cursor_table;
 
 enum {
@@ -24,22 +25,32 @@ struct router_cursor {
     struct remote_set *set;       /* NULL: over several */
     char member[RPC_ADDRESS_MAX]; /* where it lives */
     int64_t shard_id;             /* its id there */
-    /* Over several: */
+    /* Over several, or with something left to do here: */
+    struct router *router;
+    struct command_ctx *ctx; /* the command at work; NULL between commands */
     struct merge *merge;
-    struct merge_fetch fetch;  /* of the command at work */
-    struct pipeline *pipeline; /* what the router still has to do; NULL: nothing */
-    struct pipeline_run *run;  /* over `merge` */
-    struct arena arena;        /* of the pipeline; lives as long as the cursor */
-    struct expr_env env;       /* of the pipeline */
-    int64_t skip;              /* documents still to leave out */
-    int64_t limit;             /* documents still to hand out; -1: no limit */
-    struct bdoc pending;       /* taken from the stream but too large for the last batch */
-    bool ended;                /* nothing left */
+    struct merge_fetch fetch;         /* of the command at work */
+    struct pipeline *pipeline;        /* what the router still has to do; NULL: nothing */
+    struct pipeline_run *run;         /* over `merge` */
+    struct pipeline_foreign *foreign; /* what the pipeline reads of other collections; in the arena; NULL: nothing */
+    struct buf made;                  /* documents end to end that the router made itself, before those of `merge` */
+    size_t made_at;                   /* the next one */
+    struct arena arena;               /* of the pipeline; lives as long as the cursor */
+    struct expr_env env;              /* of the pipeline */
+    int64_t skip;                     /* documents still to leave out */
+    int64_t limit;                    /* documents still to hand out; -1: no limit */
+    struct bdoc pending;              /* taken from the stream but too large for the last batch */
+    bool ended;                       /* nothing left */
 
-    bool busy;       /* guarded by the table: a command uses it */
-    bool killed;     /* guarded by the table: close when given back */
-    bool no_timeout; /* noCursorTimeout */
-    int64_t used_ms; /* guarded by the table: last use */
+    bool busy;        /* guarded by the table: a command uses it */
+    bool killed;      /* guarded by the table: close when given back */
+    uint8_t lsid[16]; /* of the session that opened it; see has_lsid */
+    bool has_lsid;
+    bool has_origin;      /* these and those below are set */
+    bool await_data;      /* tailable: a getMore waits for documents */
+    int64_t time_left_ms; /* of the opening command's maxTimeMS; -1: no limit */
+    bool no_timeout;      /* noCursorTimeout */
+    int64_t used_ms;      /* guarded by the table: last use */
 };
 
 struct cursor_table *cursor_table_new(struct router *router);
@@ -47,7 +58,11 @@ struct cursor_table *cursor_table_new(struct router *router);
 void cursor_table_free(struct cursor_table *table);
 
 /* A cursor on its own, not in the table yet. */
-struct router_cursor *router_cursor_new(const char *ns);
+struct router_cursor *router_cursor_new(struct router *router, const char *ns);
+/* What the command that opens it leaves to its getMores: the session, awaitData, the rest of maxTimeMS. */
+void router_cursor_set_origin(struct router_cursor *cursor, const struct command_ctx *ctx);
+/* It works for the command `ctx` now, until another one's use: its deadline is that of the requests to come. */
+void router_cursor_use(struct router_cursor *cursor, struct command_ctx *ctx);
 /* Closes it on the shards too. Accepts NULL. */
 void router_cursor_close(struct router *router, struct router_cursor *cursor);
 
@@ -61,6 +76,8 @@ bool cursor_table_take(struct cursor_table *table, int64_t id, const char *ns, s
 void cursor_table_give(struct cursor_table *table, struct router_cursor *cursor, bool done);
 /* True when there was one. */
 bool cursor_table_kill(struct cursor_table *table, int64_t id, const char *ns);
+/* Closes the cursors of one session (16 bytes of lsid.id), with NULL of all. */
+void cursor_table_kill_session(struct cursor_table *table, const uint8_t *lsid);
 /* Closes idle cursors; called about once a second. */
 void cursor_table_sweep(struct cursor_table *table);
 unsigned cursor_table_count(struct cursor_table *table);

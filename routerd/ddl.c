@@ -76,11 +76,10 @@ static struct bdoc first_of(struct arena *arena, const struct remote_request *re
     return (struct bdoc){arena_copy(arena, doc.data, doc.len), doc.len};
 }
 
-static bool describe_collection(struct route *route, const struct ns *ns, struct ddl_collection *out, struct err *err)
+/* The collection's entry of listCollections, copied; data NULL: there is none. */
+static bool ask_entry(struct route *route, const struct ns *ns, struct bdoc *out, struct err *err)
 {
     struct remote_request request;
-    struct bdoc info = {0};
-    const uint8_t *uuid = NULL;
     bson_t body = BSON_INITIALIZER;
     bson_t filter;
     BSON_APPEND_INT32(&body, "listCollections", 1);
@@ -91,9 +90,18 @@ static bool describe_collection(struct route *route, const struct ns *ns, struct
     bool ok = ask_primary(route, &body, &request, err);
     if (!ok && request.err.code)
         (void)client_error_from(route->ctx, &request, err);
-    struct bdoc doc = ok ? first_of(&route->ctx->arena, &request) : (struct bdoc){0};
+    *out = ok ? first_of(&route->ctx->arena, &request) : (struct bdoc){0};
     remote_request_deinit(&request);
     bson_destroy(&body);
+    return ok;
+}
+
+static bool describe_collection(struct route *route, const struct ns *ns, struct ddl_collection *out, struct err *err)
+{
+    struct bdoc doc;
+    struct bdoc info = {0};
+    const uint8_t *uuid = NULL;
+    bool ok = ask_entry(route, ns, &doc, err);
     if (!ok || !doc.data)
         return ok;
     if (!field_get_doc(doc, "info", &info, err) || !field_get_doc(doc, "options", &out->options, err) || !info.data ||
@@ -139,6 +147,16 @@ static bool describe_content(struct route *route, const struct ns *ns, struct dd
     remote_request_deinit(&request);
     bson_destroy(&body);
     return ok;
+}
+
+bool ddl_describe_options(struct route *route, const struct ns *ns, struct ddl_collection *out, struct err *err)
+{
+    struct bdoc doc;
+    *out = (struct ddl_collection){.empty = true};
+    if (!ask_entry(route, ns, &doc, err))
+        return false;
+    out->exists = doc.data;
+    return !doc.data || field_get_doc(doc, "options", &out->options, err);
 }
 
 bool ddl_describe(struct route *route, const struct ns *ns, struct ddl_collection *out, struct err *err)

@@ -19,6 +19,10 @@ struct ddl_collection {
 bool ddl_describe(struct route *route, const struct ns *ns, struct ddl_collection *out,
                   struct err *err) ERR_WARN_UNUSED;
 
+/* The same without indexes: `exists` and `options` only. A view exists too. */
+bool ddl_describe_options(struct route *route, const struct ns *ns, struct ddl_collection *out,
+                          struct err *err) ERR_WARN_UNUSED;
+
 /* The command body, which must be repeatable, to every shard that owns a part of the route's sharded collection, again
  * with a newer table when that is needed. `gone_code`: see struct scatter_command. SCATTER_STALE never comes out; when
  * the collection is no longer sharded *sharded is false and nothing was sent. The caller ends with scatter_deinit. */

@@ -64,9 +64,10 @@ enum command_status forward_cursor_reply(struct command_ctx *ctx, const char *ns
         return COMMAND_ERROR;
     if (reply.id != 0) {
         struct bval value;
-        struct router_cursor *cursor = router_cursor_new(ns);
+        struct router_cursor *cursor = router_cursor_new(router_of(ctx), ns);
         cursor->set = remote_set_ref(request->set);
         cursor->shard_id = reply.id;
+        router_cursor_set_origin(cursor, ctx);
         cursor->no_timeout = bdoc_find(ctx->body, "noCursorTimeout", &value) && bval_truthy(&value);
         snprintf(cursor->member, sizeof cursor->member, "%s", request->member);
         if (!cursor_table_add(router_of(ctx)->cursors, cursor, err)) {
@@ -80,8 +81,9 @@ enum command_status forward_cursor_reply(struct command_ctx *ctx, const char *ns
     return forward_reply(ctx, request);
 }
 
-enum command_status forward_empty_cursor(struct command_ctx *ctx, const char *ns)
+enum command_status forward_empty_cursor(struct command_ctx *ctx, const char *ns, struct err *err)
 {
+    (void)err;
     bson_t cursor, batch;
     BSON_APPEND_DOCUMENT_BEGIN(&ctx->reply, "cursor", &cursor);
     BSON_APPEND_INT64(&cursor, "id", 0);

@@ -37,6 +37,6 @@ enum command_status forward_reply(struct command_ctx *ctx, struct remote_request
 enum command_status forward_cursor_reply(struct command_ctx *ctx, const char *ns, struct remote_request *request,
                                          struct err *err);
 /* {cursor: {id: 0, ns, firstBatch: []}} */
-enum command_status forward_empty_cursor(struct command_ctx *ctx, const char *ns);
+enum command_status forward_empty_cursor(struct command_ctx *ctx, const char *ns, struct err *err);
 
 #endif

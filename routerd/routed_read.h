@@ -18,7 +18,6 @@ struct routed_read {
     enum command_status (*no_database)(struct command_ctx *ctx, const char *ns, struct err *err);
     /* The name is a view's. NULL: the shard's error goes to the client. */
     enum command_status (*view)(struct command_ctx *ctx, const struct view *view, struct err *err);
-    bool no_config; /* not for the databases of the config service */
 };
 
 enum command_status routed_read_run(struct command_ctx *ctx, const struct routed_read *read, struct err *err);

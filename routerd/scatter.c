@@ -61,6 +61,21 @@ enum scatter_outcome scatter_targets(struct route *route, const struct target *t
     return scatter_outcome_of(route->ctx, route, command, out, err);
 }
 
+enum scatter_outcome scatter_primary(struct route *route, const struct scatter_command *command, struct scatter *out,
+                                     struct err *err)
+{
+    struct remote_set *set;
+    *out = (struct scatter){.requests = remote_requests_new(1)};
+    if (!route_primary(route, &set, err))
+        return SCATTER_FAILED;
+    remote_request_init(&out->requests[out->count++], set, command->repeatable);
+    remote_set_unref(set);
+    bson_concat(&out->requests[0].body, &command->body);
+    route_append_db_version(route, &out->requests[0].body);
+    remote_run(route->router, out->requests, 1, route->ctx->deadline_ms);
+    return scatter_outcome_of(route->ctx, route, command, out, err);
+}
+
 enum scatter_outcome scatter_sets(struct command_ctx *ctx, const struct set_list *sets,
                                   const struct scatter_command *command, struct scatter *out, struct err *err)
 {

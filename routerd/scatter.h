@@ -31,6 +31,10 @@ struct scatter_command {
  * cursor opened on a shard while another refused is not closed: see scatter_close_cursors. */
 enum scatter_outcome scatter_targets(struct route *route, const struct target *target,
                                      const struct scatter_command *command, struct scatter *out, struct err *err);
+/* The body to the primary shard of the route's database, with the database's version: for a collection that isn't
+ * sharded. */
+enum scatter_outcome scatter_primary(struct route *route, const struct scatter_command *command, struct scatter *out,
+                                     struct err *err);
 /* The body as it is, to each set. SCATTER_DONE or SCATTER_FAILED. */
 enum scatter_outcome scatter_sets(struct command_ctx *ctx, const struct set_list *sets,
                                   const struct scatter_command *command, struct scatter *out, struct err *err);

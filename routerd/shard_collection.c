@@ -3,7 +3,9 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/random.h"
+#include "command/fields.h"
 #include "routerd/client_error.h"
+#include "routerd/command_env.h"
 #include "routerd/request.h"
 
 #include <stdio.h>
@@ -20,7 +22,8 @@ struct sharding {
     uint8_t op[CLUSTER_UUID_BYTES]; /* names the operation in the config service */
     const char **targets;           /* shards that get chunks, the primary always among them; in the arena */
     size_t target_count;
-    bool done_before; /* it is sharded like that already */
+    bool done_before;              /* it is sharded like that already */
+    struct bdoc default_collation; /* of the collection; data NULL: simple */
 };
 
 static bool on_primary(struct sharding *s, const bson_t *body, struct err *err)
@@ -49,6 +52,26 @@ static bool make_collection(struct sharding *s, struct err *err)
         return false;
     return s->collection.exists ||
            err_set(err, ERR_ConflictingOperationInProgress, "%s was dropped meanwhile", s->request->ns.full);
+}
+
+/* Shard keys are in order of bytes: a collection whose strings compare otherwise is sharded only by somebody who says
+ * that he knows. */
+static bool check_collation(struct sharding *s, struct err *err)
+{
+    bool simple;
+    struct bdoc options = s->collection.options;
+    if (options.data && !field_get_doc(options, "collation", &s->default_collation, err))
+        return false;
+    if (s->request->collation.data) {
+        if (!command_env_same_collation(s->request->collation, (struct bdoc){0}, &simple, err))
+            return false;
+        return simple || err_set(err, ERR_BadValue, "The collation for shardCollection must be {locale: 'simple'}");
+    }
+    if (!command_env_same_collation(s->default_collation, (struct bdoc){0}, &simple, err))
+        return false;
+    return simple || err_set(err, ERR_BadValue,
+                             "%s has a default collation: the collation {locale: 'simple'} must be given to shard it",
+                             s->request->ns.full);
 }
 
 /* True when the index's key begins with the fields of the shard key, in their order and kind. */
@@ -86,7 +109,7 @@ static bool has_index(const struct sharding *s)
             bdoc_has(spec, "partialFilterExpression") || (bdoc_find(spec, "sparse", &option) && bval_truthy(&option));
         bool unique = bdoc_find(spec, "unique", &option) && bval_truthy(&option);
         bool is_id = bdoc_count(bval_doc(&key)) == 1 && bdoc_has(bval_doc(&key), "_id");
-        if (!partial && (!s->request->unique || unique || is_id))
+        if (!partial && !bdoc_has(spec, "collation") && (!s->request->unique || unique || is_id))
             return true;
     }
     return false;
@@ -201,6 +224,8 @@ static bool make_index(struct sharding *s, struct err *err)
     BSON_APPEND_DOCUMENT_BEGIN(&indexes, "0", &spec);
     bval_append(&spec, "key", -1, &key);
     BSON_APPEND_UTF8(&spec, "name", name);
+    if (s->default_collation.data)
+        BCON_APPEND(&spec, "collation", "{", "locale", BCON_UTF8("simple"), "}");
     if (s->request->unique)
         BSON_APPEND_BOOL(&spec, "unique", true);
     bson_append_document_end(&indexes, &spec);
@@ -261,6 +286,10 @@ static bool begin(struct sharding *s, struct err *err)
     if (s->request->initial_chunks > 0)
         BSON_APPEND_INT64(&body, "numInitialChunks", s->request->initial_chunks);
     BSON_APPEND_BOOL(&body, "empty", s->collection.empty);
+    if (s->default_collation.data) {
+        struct bval collation = bval_from_doc(s->default_collation);
+        bval_append(&body, "defaultCollation", -1, &collation);
+    }
     BSON_APPEND_BINARY(&body, "uuid", BSON_SUBTYPE_UUID, s->collection.uuid, sizeof s->collection.uuid);
     BSON_APPEND_UTF8(&body, "$db", "admin");
     bool ok = ddl_on_config(s->ctx, &body, true, &request, err) && read_begun(s, request.reply, err);
@@ -333,8 +362,9 @@ static bool run_once(struct sharding *s, const struct shardkey *key, bool *fille
 {
     random_uuid(s->op);
     *filled = false;
-    if (!make_collection(s, err) || !shard_collection_check_unique(key, s->collection.indexes, err) ||
-        !check_documents(s, key, err) || !make_index(s, err) || !begin(s, err))
+    if (!make_collection(s, err) || !check_collation(s, err) ||
+        !shard_collection_check_unique(key, s->collection.indexes, err) || !check_documents(s, key, err) ||
+        !make_index(s, err) || !begin(s, err))
         return false;
     bool ok = s->done_before || carry_out(s, err);
     if (!ok) {

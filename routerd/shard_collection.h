@@ -11,6 +11,7 @@ struct shard_collection_request {
     struct bdoc key;
     bool unique;
     int64_t initial_chunks; /* 0: the default */
+    struct bdoc collation;  /* as given; data NULL: none */
 };
 
 bool shard_collection_run(struct command_ctx *ctx, const struct shard_collection_request *request,

@@ -4,7 +4,6 @@
 #include "base/interrupt.h"
 #include "base/random.h"
 #include "bson/path.h"
-#include "command/fields.h"
 #include "routerd/request.h"
 #include "routerd/scatter.h"
 #include "routerd/upsert.h"
@@ -211,26 +210,23 @@ static bool write_candidate(struct write_batch *batch, struct write_item *item, 
     return done;
 }
 
-static bool read_upsert(const struct write_item *item, const struct single_query *query, struct upsert *out,
-                        struct err *err)
-{
-    *out = (struct upsert){.filter = query->filter, .collation = query->collation};
-    bdoc_find(item->doc, "u", &out->update);
-    return field_get_array(item->doc, "arrayFilters", &out->array_filters, err) &&
-           field_get_doc(item->doc, "c", &out->constants, err) &&
-           field_get_bool(item->doc, "upsertSupplied", &out->supplied, err);
-}
-
 /* Nothing matches: inserts. *taken: a unique key is in use, so that something may match by now. */
 static bool write_upsert(struct write_batch *batch, struct route *route, struct write_item *item,
-                         const struct single_query *query, bool *taken, struct err *err)
+                         const struct write_fields *fields, bool *taken, struct err *err)
 {
-    struct upsert upsert;
+    struct upsert upsert = {
+        .filter = fields->q,
+        .update = fields->u,
+        .array_filters = fields->array_filters,
+        .constants = fields->constants,
+        .collation = fields->collation,
+        .supplied = fields->upsert_supplied,
+    };
     struct bdoc doc;
     struct bval id;
     bool unknown = false;
     *taken = false;
-    if (!read_upsert(item, query, &upsert, err) || !upsert_build(route, &upsert, &doc, err))
+    if (!upsert_build(route, &upsert, &doc, err))
         return false;
     bool ok = upsert_insert(route, &batch->ns, batch->ctx->body, doc, &unknown, err);
     batch->unknown |= unknown;
@@ -245,36 +241,23 @@ static bool write_upsert(struct write_batch *batch, struct route *route, struct 
     return true;
 }
 
-static bool read_query(const struct write_batch *batch, const struct write_item *item, struct single_query *query,
-                       struct write_statement *statement, struct err *err)
-{
-    *query = (struct single_query){.body = batch->ctx->body};
-    if (!write_statement_parse(batch->kind, item->doc, statement, err) ||
-        !field_get_doc(item->doc, "sort", &query->sort, err))
-        return false;
-    bdoc_find(item->doc, "hint", &query->hint);
-    query->filter = statement->filter;
-    query->collation = statement->collation;
-    return true;
-}
-
 void single_write_run(struct write_batch *batch, struct route *route, struct write_item *item,
                       const struct target *target)
 {
-    struct write_statement statement;
-    struct single_query query;
+    struct write_fields fields;
     struct err err;
     int upserts = 0;
-    bool ok = read_query(batch, item, &query, &statement, &err);
+    bool ok = write_statement_parse(batch->kind, item->doc, &fields, &err);
+    struct single_query query = {fields.q, fields.sort, fields.collation, fields.hint, batch->ctx->body};
     for (int tries = 0; ok && tries < SINGLE_WRITE_TRIES_MAX; tries++) {
         struct single_candidate candidate;
         enum single_found found = single_write_find(route, batch->ns.coll, &query, target, &candidate, &err);
         if (found == SINGLE_STALE)
             return;
         ok = found != SINGLE_FAILED;
-        if (found == SINGLE_NONE && statement.upsert) {
+        if (found == SINGLE_NONE && fields.upsert) {
             bool taken;
-            if (write_upsert(batch, route, item, &query, &taken, &err))
+            if (write_upsert(batch, route, item, &fields, &taken, &err))
                 return;
             ok = taken && ++upserts < UPSERT_TRIES_MAX;
         } else if (found == SINGLE_NONE) {

@@ -2,13 +2,6 @@
 
 #include "query/bounds.h"
 
-bool target_collation_is_simple(struct bdoc collation)
-{
-    struct bval locale;
-    return !collation.data || bdoc_is_empty(collation) ||
-           (bdoc_find(collation, "locale", &locale) && bval_is_str(&locale, "simple"));
-}
-
 void target_ranges(struct arena *arena, const struct routing_table *table, const struct key_range *ranges, size_t count,
                    struct target *out)
 {
@@ -30,6 +23,7 @@ static void target_bounds(struct arena *arena, const struct routing_table *table
     struct key_range all = routing_all_keys();
     if (bounds->all) {
         target_ranges(arena, table, &all, 1, out);
+        out->why = TARGET_NO_PREDICATE;
         return;
     }
     struct key_range *ranges = arena_alloc(arena, (bounds->interval_count + 1) * sizeof *ranges);
@@ -42,7 +36,10 @@ static void target_bounds(struct arena *arena, const struct routing_table *table
     /* A shard takes no longer list: all that it owns includes what is meant. */
     if (has_too_many_ranges(out))
         target_ranges(arena, table, &all, 1, out);
+    out->why = out->count == 0 ? TARGET_NOTHING : TARGET_BY_RANGE;
     out->point = bounds->points && bounds->interval_count == 1 && out->count == 1;
+    if (out->point)
+        out->why = TARGET_BY_KEY;
 }
 
 bool target_filter(struct arena *arena, const struct routing_table *table, const struct target_query *query,
@@ -54,16 +51,17 @@ bool target_filter(struct arena *arena, const struct routing_table *table, const
     *out = (struct target){0};
     if (!filter_compile(arena, query->filter.data ? query->filter : bdoc_empty(), query->env, &compiled, err))
         return false;
-    if (!target_collation_is_simple(query->collation)) {
-        bounds = (struct bounds){.all = true};
-    } else if (!bounds_pattern_parse(shardkey_pattern(routing_table_key(table)), &pattern, err)) {
-        filter_release(compiled);
-        return false;
-    } else {
+    bool ok = bounds_pattern_parse(shardkey_pattern(routing_table_key(table)), &pattern, err);
+    if (ok) {
+        bool ordered = query->env && query->env->order;
         pattern.shard_key = true;
         bounds_from_filter(arena, compiled, &pattern, &bounds);
+        bool narrow = !bounds.all;
+        bounds.all |= ordered;
+        target_bounds(arena, table, &bounds, out);
+        if (ordered && narrow)
+            out->why = TARGET_COLLATION;
     }
-    target_bounds(arena, table, &bounds, out);
     filter_release(compiled);
-    return true;
+    return ok;
 }

@@ -6,17 +6,27 @@
 #include "cluster/routing.h"
 #include "query/filter.h"
 
+/* Why the targets are what they are: explain tells it. */
+enum target_why {
+    TARGET_BY_KEY,       /* the filter fixes the whole shard key */
+    TARGET_BY_RANGE,     /* it narrows the key's range */
+    TARGET_NO_PREDICATE, /* it says nothing about the shard key */
+    TARGET_COLLATION,    /* it does, but its collation isn't that of the key */
+    TARGET_NOTHING,      /* it can't match */
+};
+
 struct target {
     bool point;                  /* the filter fixes the whole shard key: one value, one shard */
     struct routing_target *list; /* in order of their first range; in the arena, bounds borrowed from the table too */
     size_t count;                /* 0: nothing can match */
+    enum target_why why;
 };
 
 /* What is asked for. */
 struct target_query {
-    struct bdoc filter;    /* data NULL: every document */
-    struct bdoc collation; /* data NULL: none. One that isn't simple keeps strings from being targeted: every shard */
-    const struct expr_env *env; /* NULL: none */
+    struct bdoc filter;         /* data NULL: every document */
+    const struct expr_env *env; /* NULL: none. With a collation in it strings can't be targeted: shard keys are in order
+                                   of bytes */
 };
 
 /* Errors: filter_compile's. */
@@ -25,7 +35,4 @@ bool target_filter(struct arena *arena, const struct routing_table *table, const
 /* What is left to do of an operation: the shards that own `ranges` now. */
 void target_ranges(struct arena *arena, const struct routing_table *table, const struct key_range *ranges, size_t count,
                    struct target *out);
-/* {locale: "simple"} or none. */
-bool target_collation_is_simple(struct bdoc collation);
-
 #endif

@@ -431,6 +431,30 @@ bool write_batch_run(struct write_batch *batch, struct err *err)
     return true;
 }
 
+void write_batch_first_error(const struct write_batch *batch, struct err *err)
+{
+    struct bval first, value;
+    int64_t code = ERR_UnknownError;
+    uint32_t len;
+    const char *text = "";
+    bson_t details = BSON_INITIALIZER;
+    struct biter iter;
+    struct belem elem;
+    if (bdoc_find(bdoc_of(&batch->result.errors), "0", &first) && first.type == BT_DOCUMENT) {
+        for (biter_init(&iter, bval_doc(&first)); biter_next(&iter, &elem);)
+            if (strcmp(elem.key, "index") != 0 && strcmp(elem.key, "code") != 0 && strcmp(elem.key, "errmsg") != 0)
+                bval_append(&details, elem.key, (int)elem.key_len, &elem.val);
+        if (bdoc_find(bval_doc(&first), "code", &value))
+            (void)bval_to_i64(&value, &code);
+        if (bdoc_find(bval_doc(&first), "errmsg", &value) && value.type == BT_STRING)
+            text = bval_str(&value, &len);
+    }
+    (void)err_set(err, (int32_t)code, "%s", text);
+    if (bson_count_keys(&details) > 0)
+        err_set_details(err, bson_get_data(&details), details.len);
+    bson_destroy(&details);
+}
+
 struct error_entry {
     int64_t index;
     struct bval val;

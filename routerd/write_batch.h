@@ -27,6 +27,7 @@ struct write_item {
     struct wire_frame *owner; /* whose bytes these are; NULL: the arena's */
     uint32_t index;           /* the client's */
     uint8_t state;            /* enum write_state */
+    struct bdoc key_doc;      /* its shard key says where the statement goes; data NULL: the statement itself does */
     struct key_range *todo;   /* ranges that a statement over several shards still has to visit; NULL: all */
     size_t todo_count;
 };
@@ -59,6 +60,8 @@ void write_batch_deinit(struct write_batch *batch);
 bool write_batch_run(struct write_batch *batch, struct err *err) ERR_WARN_UNUSED;
 /* Brings the result's errors into the order of the client's indexes. */
 void write_batch_sort_errors(struct write_batch *batch);
+/* The first of the result's errors, which there must be. */
+void write_batch_first_error(const struct write_batch *batch, struct err *err);
 /* Name of the command and of its list of statements. */
 const char *write_kind_command(enum write_kind kind);
 const char *write_kind_field(enum write_kind kind);

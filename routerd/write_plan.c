@@ -1,9 +1,9 @@
 #include "routerd/write_plan.h"
 
 #include "base/buf.h"
-#include "base/clock.h"
 #include "base/mem.h"
 #include "command/fields.h"
+#include "routerd/command_env.h"
 
 bool write_statement_parse(enum write_kind kind, struct bdoc doc, struct write_fields *out, struct err *err)
 {
@@ -36,21 +36,25 @@ static bool place_statement(const struct write_batch *batch, const struct route 
                             struct place *out, struct err *err)
 {
     struct write_fields statement;
-    struct expr_env env = {.now_ms = clock_wall_ms()};
+    struct expr_env env;
+    if (item->key_doc.data)
+        return place_insert(route, &batch->ctx->arena, item->key_doc, out, err);
     if (!write_statement_parse(batch->kind, item->doc, &statement, err) ||
+        !command_env_init(&batch->ctx->arena, item->doc, route->routing, &env, err) ||
         !field_get_doc(batch->ctx->body, "let", &env.let, err))
         return false;
     if (item->todo) {
         target_ranges(&batch->ctx->arena, route->routing->table, item->todo, item->todo_count, &out->target);
         return true;
     }
-    struct target_query query = {statement.q, statement.collation, &env};
+    struct target_query query = {statement.q, &env};
     if (!target_filter(&batch->ctx->arena, route->routing->table, &query, &out->target, err))
         return false;
     out->single = out->target.point;
-    if (statement.upsert && !out->single)
+    if (statement.upsert && statement.multi && !out->single)
         return err_set(err, ERR_ShardKeyNotFound,
-                       "An upsert on a sharded collection must contain the shard key and have the simple collation");
+                       "An upsert on a sharded collection with multi: true must contain the shard key and have the "
+                       "simple collation");
     return true;
 }
 
@@ -61,12 +65,6 @@ static bool place_item(const struct write_batch *batch, const struct route *rout
     if (batch->kind == WRITE_INSERT)
         return place_insert(route, &batch->ctx->arena, item->doc, out, err);
     return place_statement(batch, route, item, out, err);
-}
-
-static bool is_multi(const struct write_batch *batch, const struct write_item *item)
-{
-    struct write_fields statement;
-    return write_statement_parse(batch->kind, item->doc, &statement, NULL) && statement.multi;
 }
 
 static void group_add(struct write_group *group, uint32_t item)
@@ -82,11 +80,14 @@ static void group_add(struct write_group *group, uint32_t item)
 static bool plan_ranges(struct write_batch *batch, struct route *route, struct write_item *item,
                         const struct target *target, struct write_round *round, struct err *err)
 {
-    if (target->count == 0) {
+    struct write_fields statement = {0};
+    (void)(batch->kind == WRITE_INSERT || write_statement_parse(batch->kind, item->doc, &statement, NULL));
+    if (target->count == 0 && !statement.upsert) {
         item->state = WRITE_DONE;
         return true;
     }
-    if (target->count > 1 && !is_multi(batch, item)) {
+    /* The one shard that an upsert may look at is not always the one where it inserts. */
+    if ((target->count > 1 || statement.upsert) && !statement.multi) {
         round->anywhere = item;
         round->anywhere_target = *target;
         return true;

@@ -82,6 +82,11 @@ struct pipeline_split {
 bool pipeline_split(const struct pipeline *pipeline, struct arena *arena, struct pipeline_split *out,
                     struct err *err) ERR_WARN_UNUSED;
 
+/* The same for one shard that has all documents but not the other collections: what stands before the first stage that
+ * reads one is the shard's. */
+bool pipeline_split_others(const struct pipeline *pipeline, struct arena *arena, struct pipeline_split *out,
+                           struct err *err) ERR_WARN_UNUSED;
+
 struct pipeline_run;
 
 /* Runs stages [first_stage, end) over `source`; both borrowed until pipeline_run_free. May be kept from one batch to

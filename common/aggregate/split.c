@@ -151,15 +151,22 @@ static void split_at(const struct pipeline *p, uint32_t at, struct list *shard, 
     }
 }
 
+/* Documents that the pipeline makes itself are of no collection. */
+static bool check_source(const struct pipeline *pipeline, struct err *err)
+{
+    bool documents = pipeline->count > 0 && pipeline->stages[0].type->spread == SPREAD_SOURCE &&
+                     strcmp(pipeline->stages[0].type->name, "$documents") == 0;
+    return !documents || err_set(err, ERR_InvalidNamespace, "$documents is only valid with {aggregate: 1}");
+}
+
 bool pipeline_split(const struct pipeline *pipeline, struct arena *arena, struct pipeline_split *out, struct err *err)
 {
     struct list shard;
     struct list merge;
     uint32_t at = 0;
     *out = (struct pipeline_split){0};
-    if (pipeline->count > 0 && pipeline->stages[0].type->spread == SPREAD_SOURCE &&
-        strcmp(pipeline->stages[0].type->name, "$documents") == 0)
-        return err_set(err, ERR_InvalidNamespace, "$documents is only valid with {aggregate: 1}");
+    if (!check_source(pipeline, err))
+        return false;
     list_init(&shard, arena);
     list_init(&merge, arena);
     while (at < pipeline->count) {
@@ -170,6 +177,42 @@ bool pipeline_split(const struct pipeline *pipeline, struct arena *arena, struct
     }
     if (at < pipeline->count)
         split_at(pipeline, at, &shard, &merge, out);
+    out->shard = list_finish(&shard);
+    out->merge = list_finish(&merge);
+    return true;
+}
+
+static void note_foreign(void *arg, const char *coll)
+{
+    (void)coll;
+    *(bool *)arg = true;
+}
+
+/* The stage, or a pipeline inside it, reads another collection. */
+static bool reads_foreign(const struct stage *stage)
+{
+    struct stage copy = *stage;
+    struct pipeline one = {.stages = &copy, .count = 1};
+    bool reads = stage->type == &stage_lookup || stage->type == &stage_union_with;
+    pipeline_foreign_names(&one, note_foreign, &reads);
+    return reads;
+}
+
+bool pipeline_split_others(const struct pipeline *pipeline, struct arena *arena, struct pipeline_split *out,
+                           struct err *err)
+{
+    struct list shard;
+    struct list merge;
+    uint32_t at = 0;
+    *out = (struct pipeline_split){0};
+    if (!check_source(pipeline, err))
+        return false;
+    list_init(&shard, arena);
+    list_init(&merge, arena);
+    while (at < pipeline->count && pipeline->stages[at].type->spread != SPREAD_SINK &&
+           !reads_foreign(&pipeline->stages[at]))
+        list_add(&shard, pipeline->stages[at++].source);
+    add_rest(pipeline, at, &merge);
     out->shard = list_finish(&shard);
     out->merge = list_finish(&merge);
     return true;

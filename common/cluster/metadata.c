@@ -78,8 +78,31 @@ bool collection_entry_parse(struct bdoc doc, struct collection_entry *out, struc
     }
     entry.unique = field_flag(doc, "unique");
     entry.no_balance = field_flag(doc, "noBalance");
+    if (bdoc_has(doc, "defaultCollation")) {
+        struct bdoc collation;
+        if (!field_doc(doc, "defaultCollation", &collation, err)) {
+            collection_entry_deinit(&entry);
+            return false;
+        }
+        collection_entry_set_collation(&entry, collation);
+    }
     *out = entry;
     return true;
+}
+
+void collection_entry_set_collation(struct collection_entry *entry, struct bdoc collation)
+{
+    buf_clear(&entry->default_collation);
+    if (collation.data != NULL) {
+        buf_append(&entry->default_collation, collation.data, collation.len);
+    }
+}
+
+struct bdoc collection_entry_collation(const struct collection_entry *entry)
+{
+    struct bdoc none = {0};
+    const struct buf *bytes = &entry->default_collation;
+    return bytes->len == 0 ? none : (struct bdoc){.data = bytes->data, .len = (uint32_t)bytes->len};
 }
 
 void collection_entry_append(bson_t *to, const struct collection_entry *entry)
@@ -92,12 +115,16 @@ void collection_entry_append(bson_t *to, const struct collection_entry *entry)
     append_bdoc(to, "key", shardkey_pattern(entry->key));
     bson_append_bool(to, "unique", -1, entry->unique);
     bson_append_bool(to, "noBalance", -1, entry->no_balance);
+    if (entry->default_collation.len > 0) {
+        append_bdoc(to, "defaultCollation", collection_entry_collation(entry));
+    }
 }
 
 void collection_entry_deinit(struct collection_entry *entry)
 {
     shardkey_unref(entry->key);
     entry->key = NULL;
+    buf_deinit(&entry->default_collation);
 }
 
 static bool db_name_fits(const char *db, size_t len)

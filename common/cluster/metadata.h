@@ -4,6 +4,7 @@
 #ifndef SHERD_CLUSTER_METADATA_H
 #define SHERD_CLUSTER_METADATA_H
 
+#include "base/buf.h"
 #include "cluster/shardkey.h"
 #include "cluster/version.h"
 
@@ -32,7 +33,8 @@ struct database_entry {
     int32_t last_mod;   /* rises with each change of the primary */
 };
 
-/* config.collections: {_id: ns, lastmodEpoch, lastmod: Date, timestamp, uuid, key, unique, noBalance} */
+/* config.collections: {_id: ns, lastmodEpoch, lastmod: Date, timestamp, uuid, key, unique, noBalance,
+ * defaultCollation?} */
 struct collection_entry {
     char ns[CLUSTER_NS_MAX + 1];
     uint8_t uuid[CLUSTER_UUID_BYTES];
@@ -42,6 +44,7 @@ struct collection_entry {
     struct shardkey *key; /* one reference, given back by collection_entry_deinit */
     bool unique;
     bool no_balance;
+    struct buf default_collation; /* of queries that name none, a BSON document; empty: simple */
 };
 
 bool shard_entry_parse(struct bdoc doc, struct shard_entry *out, struct err *err) ERR_WARN_UNUSED;
@@ -51,6 +54,10 @@ void database_entry_append(bson_t *to, const struct database_entry *entry);
 bool collection_entry_parse(struct bdoc doc, struct collection_entry *out, struct err *err) ERR_WARN_UNUSED;
 void collection_entry_append(bson_t *to, const struct collection_entry *entry);
 void collection_entry_deinit(struct collection_entry *entry);
+/* Copies the specification; data NULL: none. */
+void collection_entry_set_collation(struct collection_entry *entry, struct bdoc collation);
+/* Borrowed from the entry; data NULL: simple. */
+struct bdoc collection_entry_collation(const struct collection_entry *entry);
 
 /* "a.b.c" -> database part; false when there is no dot, a part is empty or too long, or the database name has a
  * forbidden character. */

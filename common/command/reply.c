@@ -116,6 +116,19 @@ void write_result_add_error(struct write_result *result, int32_t index, const st
     bson_append_document_end(&result->errors, &element);
 }
 
+void write_result_take_errors(struct write_result *result, const struct write_result *other)
+{
+    struct biter iter;
+    struct belem elem;
+    for (biter_init(&iter, bdoc_of(&other->errors)); biter_next(&iter, &elem);) {
+        char buffer[12];
+        const char *key;
+        int key_len;
+        append_array_key(buffer, &key, &key_len, result->error_count++);
+        bval_append(&result->errors, key, key_len, &elem.val);
+    }
+}
+
 void write_result_add_upserted(struct write_result *result, int32_t index, const struct bval *id)
 {
     char buffer[12];

@@ -37,6 +37,8 @@ enum { WRITE_RESULT_ERROR_BYTES = 1 << 20 };
 void write_result_init(struct write_result *result, bool is_update);
 void write_result_deinit(struct write_result *result);
 void write_result_add_error(struct write_result *result, int32_t index, const struct err *err);
+/* Appends the errors of another result as they are. */
+void write_result_take_errors(struct write_result *result, const struct write_result *other);
 void write_result_add_upserted(struct write_result *result, int32_t index, const struct bval *id);
 /* Appends n, nModified, upserted and writeErrors (the two arrays only when not empty). */
 void write_result_append(const struct write_result *result, bson_t *reply);
