@@ -11,72 +11,16 @@ enum {
     SET_ENTRY_BYTES = 64, /* of one map entry beside its key */
 };
 
-static const struct {
-    const char *name;
-    enum accumulator_op op;
-} names[] = {
-    {"$sum", ACCUMULATOR_SUM},
-    {"$count", ACCUMULATOR_COUNT},
-    {"$avg", ACCUMULATOR_AVG},
-    {"$min", ACCUMULATOR_MIN},
-    {"$max", ACCUMULATOR_MAX},
-    {"$first", ACCUMULATOR_FIRST},
-    {"$last", ACCUMULATOR_LAST},
-    {"$push", ACCUMULATOR_PUSH},
-    {"$addToSet", ACCUMULATOR_ADD_TO_SET},
-    {"$stdDevPop", ACCUMULATOR_DEV_POP},
-    {"$stdDevSamp", ACCUMULATOR_DEV_SAMP},
-    {"$mergeObjects", ACCUMULATOR_MERGE_OBJECTS},
-};
-
-static bool find_op(const char *name, enum accumulator_op *out, struct err *err)
-{
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (strcmp(names[i].name, name) == 0) {
-            *out = names[i].op;
-            return true;
-        }
-    }
-    return err_set(err, 15952, "unknown group operator '%s'", name);
-}
-
-bool accumulator_field_compile(struct arena *arena, const struct belem *elem, const struct expr_env *env,
-                               struct accumulator_field *out, struct err *err)
-{
-    struct biter iter;
-    struct belem inner;
-    if (strchr(elem->key, '.') != NULL)
-        return err_set(err, 40235, "The field name '%s' cannot contain '.'", elem->key);
-    if (elem->key[0] == '$')
-        return err_set(err, 40236, "The field name '%s' cannot be an operator name", elem->key);
-    if (elem->val.type != BT_DOCUMENT)
-        return err_set(err, 40234, "The field '%s' must be an accumulator object", elem->key);
-    struct bdoc doc = bval_doc(&elem->val);
-    biter_init(&iter, doc);
-    if (bdoc_count(doc) != 1 || !biter_next(&iter, &inner))
-        return err_set(err, 40238, "The field '%s' must specify one accumulator", elem->key);
-    out->name = elem->key;
-    if (!find_op(inner.key, &out->op, err))
-        return false;
-    if (out->op == ACCUMULATOR_COUNT) {
-        if (inner.val.type != BT_DOCUMENT || !bdoc_is_empty(bval_doc(&inner.val)))
-            return err_set(err, ERR_TypeMismatch, "$count takes no arguments, i.e. $count:{}");
-        return expr_compile(arena, &BVAL_NULL, env, &out->expr, err);
-    }
-    if (inner.val.type == BT_ARRAY)
-        return err_set(err, 40237, "The %s accumulator is a unary operator", inner.key);
-    return expr_compile(arena, &inner.val, env, &out->expr, err);
-}
-
 void accumulator_deinit(struct accumulator *acc)
 {
     buf_deinit(&acc->bytes);
     map_deinit(&acc->set);
+    value_list_deinit(&acc->list);
 }
 
 size_t accumulator_bytes(const struct accumulator *acc)
 {
-    return sizeof *acc + acc->bytes.cap + acc->set_bytes;
+    return sizeof *acc + acc->bytes.cap + acc->set_bytes + value_list_bytes(&acc->list);
 }
 
 static void keep(struct accumulator *acc, const struct bval *val)
@@ -107,13 +51,13 @@ static void add_number(struct accumulator *acc, const struct bval *val)
     acc->count++;
 }
 
-static void add_extreme(struct accumulator *acc, const struct bval *val, bool max)
+static void add_extreme(struct accumulator *acc, const struct accumulator_field *field, const struct bval *val)
 {
     if (nullish(val))
         return;
     struct bval old = kept(acc);
-    int order = acc->any ? bval_compare(val, &old) : 0;
-    if (!acc->any || (max ? order > 0 : order < 0))
+    int order = acc->any ? bval_compare_ordered(val, &old, field->order) : 0;
+    if (!acc->any || (field->op == ACCUMULATOR_MAX ? order > 0 : order < 0))
         keep(acc, val);
 }
 
@@ -124,10 +68,10 @@ static void push_item(struct accumulator *acc, const struct bval *val)
     write_item(&acc->bytes, acc->items++, val);
 }
 
-static void add_to_set(struct accumulator *acc, const struct bval *val)
+static void add_to_set(struct accumulator *acc, const struct accumulator_field *field, const struct bval *val)
 {
     struct buf key = BUF_INIT;
-    keyenc_append(&key, val, false);
+    keyenc_append_ordered(&key, val, false, field->order);
     if (map_get(&acc->set, key.data, key.len) == NULL) {
         map_put(&acc->set, key.data, key.len, acc);
         acc->set_bytes += key.len + SET_ENTRY_BYTES;
@@ -182,11 +126,26 @@ static bool merge_object(struct accumulator *acc, const struct bval *val, struct
     return true;
 }
 
-bool accumulator_add(struct accumulator *acc, enum accumulator_op op, const struct bval *val, struct err *err)
+/* What the lists keep: $minN and $maxN sort by the value itself, null and missing ones are left out. */
+static void add_to_list(struct accumulator *acc, const struct accumulator_field *field, const struct buf *key,
+                        const struct bval *val)
+{
+    struct buf own = BUF_INIT;
+    bool extreme = field->op == ACCUMULATOR_MIN_N || field->op == ACCUMULATOR_MAX_N;
+    if (extreme && nullish(val))
+        return;
+    if (extreme)
+        keyenc_append_ordered(&own, val, field->op == ACCUMULATOR_MAX_N, field->order);
+    value_list_add(&acc->list, extreme ? &own : key, val->type == BT_EOO ? &BVAL_NULL : val);
+    buf_deinit(&own);
+}
+
+static bool add_value(struct accumulator *acc, const struct accumulator_field *field, const struct bval *val,
+                      struct err *err)
 {
     static const int32_t one = 1;
     const struct bval one_val = {.type = BT_INT32, .len = sizeof one, .data = (const uint8_t *)&one};
-    switch (op) {
+    switch (field->op) {
     case ACCUMULATOR_SUM:
     case ACCUMULATOR_AVG:
         add_number(acc, val);
@@ -196,7 +155,7 @@ bool accumulator_add(struct accumulator *acc, enum accumulator_op op, const stru
         break;
     case ACCUMULATOR_MIN:
     case ACCUMULATOR_MAX:
-        add_extreme(acc, val, op == ACCUMULATOR_MAX);
+        add_extreme(acc, field, val);
         break;
     case ACCUMULATOR_FIRST:
         if (!acc->any)
@@ -211,7 +170,7 @@ bool accumulator_add(struct accumulator *acc, enum accumulator_op op, const stru
         break;
     case ACCUMULATOR_ADD_TO_SET:
         if (val->type != BT_EOO)
-            add_to_set(acc, val);
+            add_to_set(acc, field, val);
         break;
     case ACCUMULATOR_DEV_POP:
     case ACCUMULATOR_DEV_SAMP:
@@ -219,8 +178,54 @@ bool accumulator_add(struct accumulator *acc, enum accumulator_op op, const stru
         break;
     case ACCUMULATOR_MERGE_OBJECTS:
         return merge_object(acc, val, err);
+    case ACCUMULATOR_MEDIAN:
+    case ACCUMULATOR_PERCENTILE:
+        percentiles_add(&acc->bytes, val);
+        break;
+    default:
+        add_to_list(acc, field, NULL, val);
+        break;
     }
     return true;
+}
+
+bool accumulator_is_list(enum accumulator_op op)
+{
+    return op >= ACCUMULATOR_FIRST_N && op <= ACCUMULATOR_BOTTOM_N;
+}
+
+bool accumulator_begin(struct accumulator *acc, const struct accumulator_field *field, const struct bval *id,
+                       struct arena *scratch, struct err *err)
+{
+    int64_t n = 1;
+    if (!accumulator_is_list(field->op))
+        return true;
+    if (field->n != NULL) {
+        struct bval val;
+        struct bdoc root = id->type == BT_DOCUMENT ? bval_doc(id) : bdoc_empty();
+        if (!expr_eval(field->n, root, scratch, &val, err) || !expr_read_n(&val, &n, err))
+            return false;
+    }
+    bool last = field->op == ACCUMULATOR_LAST_N || field->op == ACCUMULATOR_BOTTOM || field->op == ACCUMULATOR_BOTTOM_N;
+    bool by_key = field->op != ACCUMULATOR_FIRST_N && field->op != ACCUMULATOR_LAST_N;
+    value_list_init(&acc->list, n, by_key, last ? VALUE_LIST_LAST : VALUE_LIST_FIRST);
+    return true;
+}
+
+bool accumulator_add(struct accumulator *acc, const struct accumulator_field *field, struct bdoc doc,
+                     struct arena *scratch, struct err *err)
+{
+    struct bval val;
+    if (!expr_eval(field->expr, doc, scratch, &val, err))
+        return false;
+    if (field->sort == NULL)
+        return add_value(acc, field, &val, err);
+    struct buf key = BUF_INIT;
+    bool ok = sort_key_append(field->sort, doc, &key, err);
+    if (ok)
+        add_to_list(acc, field, &key, &val);
+    buf_deinit(&key);
+    return ok;
 }
 
 static bool bad_partial(struct err *err)
@@ -298,7 +303,8 @@ static bool merge_deviation(struct accumulator *acc, struct bdoc doc, struct err
     return true;
 }
 
-static bool merge_items(struct accumulator *acc, enum accumulator_op op, const struct bval *partial, struct err *err)
+static bool merge_items(struct accumulator *acc, const struct accumulator_field *field, const struct bval *partial,
+                        struct err *err)
 {
     struct biter iter;
     struct belem item;
@@ -306,16 +312,62 @@ static bool merge_items(struct accumulator *acc, enum accumulator_op op, const s
         return bad_partial(err);
     biter_init(&iter, bval_doc(partial));
     while (biter_next(&iter, &item))
-        if (!accumulator_add(acc, op, &item.val, err))
+        if (!add_value(acc, field, &item.val, err))
             return false;
     return true;
 }
 
-bool accumulator_merge(struct accumulator *acc, enum accumulator_op op, const struct bval *partial, struct err *err)
+/* [{k: sort key, v: value}, ...]. */
+static bool merge_sorted(struct accumulator *acc, const struct accumulator_field *field, const struct bval *partial,
+                         struct err *err)
+{
+    struct biter iter;
+    struct belem item;
+    if (partial->type != BT_ARRAY)
+        return bad_partial(err);
+    biter_init(&iter, bval_doc(partial));
+    while (biter_next(&iter, &item)) {
+        struct bval key;
+        struct bval val;
+        uint8_t subtype;
+        uint32_t len;
+        if (item.val.type != BT_DOCUMENT || !bdoc_find(bval_doc(&item.val), "k", &key) || key.type != BT_BINARY)
+            return bad_partial(err);
+        const uint8_t *data = bval_binary(&key, &subtype, &len);
+        struct buf bytes = BUF_INIT;
+        buf_append(&bytes, data, len);
+        bdoc_find(bval_doc(&item.val), "v", &val);
+        add_to_list(acc, field, &bytes, &val);
+        buf_deinit(&bytes);
+    }
+    return true;
+}
+
+/* The doubles as they lie in memory. */
+static bool merge_numbers(struct accumulator *acc, const struct bval *partial, struct err *err)
+{
+    uint8_t subtype;
+    uint32_t len;
+    if (partial->type != BT_BINARY)
+        return bad_partial(err);
+    const uint8_t *data = bval_binary(partial, &subtype, &len);
+    if (len % sizeof(double) != 0)
+        return bad_partial(err);
+    buf_append(&acc->bytes, data, len);
+    return true;
+}
+
+bool accumulator_merge(struct accumulator *acc, const struct accumulator_field *field, const struct bval *partial,
+                       struct err *err)
 {
     struct bval val;
-    if (op == ACCUMULATOR_PUSH || op == ACCUMULATOR_ADD_TO_SET)
-        return merge_items(acc, op, partial, err);
+    enum accumulator_op op = field->op;
+    if (op == ACCUMULATOR_MEDIAN || op == ACCUMULATOR_PERCENTILE)
+        return merge_numbers(acc, partial, err);
+    if (field->sort != NULL)
+        return merge_sorted(acc, field, partial, err);
+    if (op == ACCUMULATOR_PUSH || op == ACCUMULATOR_ADD_TO_SET || accumulator_is_list(op))
+        return merge_items(acc, field, partial, err);
     if (partial->type != BT_DOCUMENT)
         return bad_partial(err);
     struct bdoc doc = bval_doc(partial);
@@ -331,7 +383,7 @@ bool accumulator_merge(struct accumulator *acc, enum accumulator_op op, const st
         return merge_object(acc, partial, err);
     default:
         bdoc_find(doc, "v", &val);
-        return accumulator_add(acc, op, &val, err);
+        return add_value(acc, field, &val, err);
     }
 }
 
@@ -376,13 +428,42 @@ static void write_kept(const struct accumulator *acc, const char *name, const st
     write_value(out, name, strlen(name), acc->any && val.type != BT_EOO ? &val : otherwise);
 }
 
-void accumulator_write(const struct accumulator *acc, enum accumulator_op op, const char *name, struct buf *out)
+static void write_list(struct accumulator *acc, const struct accumulator_field *field, struct buf *out)
 {
-    switch (op) {
+    struct value_list *list = &acc->list;
+    value_list_settle(list);
+    if (field->op == ACCUMULATOR_TOP || field->op == ACCUMULATOR_BOTTOM) {
+        struct bval val = list->count > 0 ? value_item_get(list->items[0]) : BVAL_NULL;
+        write_value(out, field->name, strlen(field->name), &val);
+        return;
+    }
+    size_t start = write_begin_field(out, field->name, strlen(field->name), BT_ARRAY);
+    for (size_t i = 0; i < list->count; i++) {
+        struct bval val = value_item_get(list->items[i]);
+        write_item(out, (uint32_t)i, &val);
+    }
+    write_end(out, start);
+}
+
+static void write_percentiles(struct accumulator *acc, const struct accumulator_field *field, struct buf *out)
+{
+    struct arena scratch;
+    arena_init(&scratch);
+    size_t count = acc->bytes.len / sizeof(double);
+    double *numbers = arena_copy(&scratch, acc->bytes.data, acc->bytes.len);
+    struct bval val = percentiles_result(&field->percentiles, numbers, count, &scratch);
+    write_value(out, field->name, strlen(field->name), &val);
+    arena_deinit(&scratch);
+}
+
+void accumulator_write(struct accumulator *acc, const struct accumulator_field *field, struct buf *out)
+{
+    const char *name = field->name;
+    switch (field->op) {
     case ACCUMULATOR_SUM:
     case ACCUMULATOR_COUNT:
     case ACCUMULATOR_AVG:
-        write_sum(acc, op, name, out);
+        write_sum(acc, field->op, name, out);
         break;
     case ACCUMULATOR_PUSH:
     case ACCUMULATOR_ADD_TO_SET:
@@ -390,15 +471,22 @@ void accumulator_write(const struct accumulator *acc, enum accumulator_op op, co
         break;
     case ACCUMULATOR_DEV_POP:
     case ACCUMULATOR_DEV_SAMP:
-        write_deviation(acc, op, name, out);
+        write_deviation(acc, field->op, name, out);
         break;
     case ACCUMULATOR_MERGE_OBJECTS: {
         struct bval empty = bval_from_doc(bdoc_empty());
         write_kept(acc, name, &empty, out);
         break;
     }
+    case ACCUMULATOR_MEDIAN:
+    case ACCUMULATOR_PERCENTILE:
+        write_percentiles(acc, field, out);
+        break;
     default:
-        write_kept(acc, name, &BVAL_NULL, out);
+        if (accumulator_is_list(field->op))
+            write_list(acc, field, out);
+        else
+            write_kept(acc, name, &BVAL_NULL, out);
         break;
     }
 }
@@ -423,10 +511,49 @@ static void write_partial_sum(const struct accumulator *acc, struct buf *out)
         write_i32(out, "o", 1);
 }
 
-void accumulator_write_partial(const struct accumulator *acc, enum accumulator_op op, const char *name, struct buf *out)
+static void write_binary(struct buf *out, const char *name, const void *data, size_t len)
 {
-    if (op == ACCUMULATOR_PUSH || op == ACCUMULATOR_ADD_TO_SET || op == ACCUMULATOR_MERGE_OBJECTS) {
-        accumulator_write(acc, op, name, out);
+    struct buf payload = BUF_INIT;
+    buf_append_le32(&payload, (uint32_t)len);
+    buf_append_u8(&payload, 0);
+    buf_append(&payload, data, len);
+    struct bval val = {.type = BT_BINARY, .len = (uint32_t)payload.len, .data = payload.data};
+    write_value(out, name, strlen(name), &val);
+    buf_deinit(&payload);
+}
+
+static void write_sorted(struct accumulator *acc, const char *name, struct buf *out)
+{
+    struct value_list *list = &acc->list;
+    value_list_settle(list);
+    size_t array = write_begin_field(out, name, strlen(name), BT_ARRAY);
+    for (size_t i = 0; i < list->count; i++) {
+        char index[WRITER_INDEX_BYTES];
+        size_t len = write_index_name(index, (uint32_t)i);
+        size_t start = write_begin_field(out, index, len, BT_DOCUMENT);
+        struct bval val = value_item_get(list->items[i]);
+        write_binary(out, "k", list->items[i]->bytes, list->items[i]->key_len);
+        write_value(out, "v", 1, &val);
+        write_end(out, start);
+    }
+    write_end(out, array);
+}
+
+void accumulator_write_partial(struct accumulator *acc, const struct accumulator_field *field, struct buf *out)
+{
+    const char *name = field->name;
+    enum accumulator_op op = field->op;
+    if (op == ACCUMULATOR_MEDIAN || op == ACCUMULATOR_PERCENTILE) {
+        write_binary(out, name, acc->bytes.data, acc->bytes.len);
+        return;
+    }
+    if (field->sort != NULL) {
+        write_sorted(acc, name, out);
+        return;
+    }
+    if (op == ACCUMULATOR_PUSH || op == ACCUMULATOR_ADD_TO_SET || op == ACCUMULATOR_MERGE_OBJECTS ||
+        accumulator_is_list(op)) {
+        accumulator_write(acc, field, out);
         return;
     }
     size_t start = write_begin_field(out, name, strlen(name), BT_DOCUMENT);

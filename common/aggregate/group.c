@@ -94,6 +94,15 @@ static struct group *add_group(struct group_state *state, const struct group_spe
     return group;
 }
 
+static bool begin_group(struct stage_run *run, struct group *group, const struct bval *id, struct err *err)
+{
+    const struct group_spec *spec = run->stage->group;
+    for (uint32_t i = 0; i < spec->field_count; i++)
+        if (!accumulator_begin(&group->accumulators[i], &spec->fields[i], id, &run->run->scratch, err))
+            return false;
+    return true;
+}
+
 static size_t group_bytes(const struct group *group, const struct group_spec *spec)
 {
     size_t bytes = GROUP_ENTRY_BYTES + group->id.cap;
@@ -132,18 +141,18 @@ static bool add_document(struct stage_run *run, struct group_state *state, struc
     if (group == NULL) {
         group = add_group(state, spec, &id);
         before = 0;
-        if (!stage_hold(run, (int64_t)state->key.len, err))
+        if (!stage_hold(run, (int64_t)state->key.len, err) || !begin_group(run, group, &id, err))
             return false;
     }
     for (uint32_t i = 0; i < spec->field_count; i++) {
         const struct accumulator_field *field = &spec->fields[i];
+        struct accumulator *acc = &group->accumulators[i];
         struct bval val;
         if (spec->mode == GROUP_MERGE) {
             bdoc_find(doc, field->name, &val);
-            if (!accumulator_merge(&group->accumulators[i], field->op, &val, err))
+            if (!accumulator_merge(acc, field, &val, err))
                 return false;
-        } else if (!expr_eval(field->expr, doc, &run->run->scratch, &val, err) ||
-                   !accumulator_add(&group->accumulators[i], field->op, &val, err)) {
+        } else if (!accumulator_add(acc, field, doc, &run->run->scratch, err)) {
             return false;
         }
     }
@@ -163,7 +172,7 @@ static bool fill(struct stage_run *run, struct group_state *state, struct err *e
     }
 }
 
-static bool write_group(struct stage_run *run, const struct group *group, struct bdoc *out, struct err *err)
+static bool write_group(struct stage_run *run, struct group *group, struct bdoc *out, struct err *err)
 {
     const struct group_spec *spec = run->stage->group;
     struct bval id = {.type = group->id_type, .len = (uint32_t)group->id.len, .data = group->id.data};
@@ -173,9 +182,9 @@ static bool write_group(struct stage_run *run, const struct group *group, struct
     for (uint32_t i = 0; i < spec->field_count; i++) {
         const struct accumulator_field *field = &spec->fields[i];
         if (spec->mode == GROUP_PARTIAL)
-            accumulator_write_partial(&group->accumulators[i], field->op, field->name, &run->out);
+            accumulator_write_partial(&group->accumulators[i], field, &run->out);
         else
-            accumulator_write(&group->accumulators[i], field->op, field->name, &run->out);
+            accumulator_write(&group->accumulators[i], field, &run->out);
     }
     write_end(&run->out, start);
     if (run->out.len > BDOC_MAX_INTERNAL_BYTES)

@@ -61,7 +61,8 @@ struct stage {
     const char *index_path;        /* $unwind: includeArrayIndex; NULL: none */
     bool preserve;                 /* $unwind: preserveNullAndEmptyArrays */
     struct group_spec *group;
-    void *extra; /* of the stage's own file */
+    const struct bval_order *order; /* how strings compare; NULL: by bytes */
+    void *extra;                    /* of the stage's own file */
 };
 
 struct pipeline {

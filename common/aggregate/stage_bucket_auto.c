@@ -151,7 +151,7 @@ static bool fill(struct stage_run *run, struct bucket_auto_state *state, struct 
         ok = group_value(run, doc, &val, err);
         if (!ok)
             break;
-        keyenc_append(&key, &val, false);
+        keyenc_append_ordered(&key, &val, false, run->stage->order);
         ok = sorter_add(state->sorter, key.data, key.len, doc, 0, err);
         if (!ok)
             break;
@@ -170,10 +170,9 @@ static bool fill(struct stage_run *run, struct bucket_auto_state *state, struct 
 static bool take(struct stage_run *run, struct bucket_auto_state *state, struct accumulator *accs, struct err *err)
 {
     const struct bucket_auto *spec = run->stage->extra;
+    arena_reset(&run->run->scratch);
     for (uint32_t i = 0; i < spec->field_count; i++) {
-        struct bval val;
-        if (!expr_eval(spec->fields[i].expr, state->next.doc, &run->run->scratch, &val, err) ||
-            !accumulator_add(&accs[i], spec->fields[i].op, &val, err))
+        if (!accumulator_add(&accs[i], &spec->fields[i], state->next.doc, &run->run->scratch, err))
             return false;
     }
     return sorter_next(state->sorter, &state->next, &state->has_next, err);
@@ -271,7 +270,7 @@ static bool bucket_ends(struct stage_run *run, struct bucket_auto_state *state, 
     return true;
 }
 
-static void write_bucket(struct stage_run *run, const struct bval *ends, const struct accumulator *accs)
+static void write_bucket(struct stage_run *run, const struct bval *ends, struct accumulator *accs)
 {
     const struct bucket_auto *spec = run->stage->extra;
     buf_clear(&run->out);
@@ -281,7 +280,7 @@ static void write_bucket(struct stage_run *run, const struct bval *ends, const s
     write_value(&run->out, "max", 3, &ends[1]);
     write_end(&run->out, id);
     for (uint32_t i = 0; i < spec->field_count; i++)
-        accumulator_write(&accs[i], spec->fields[i].op, spec->fields[i].name, &run->out);
+        accumulator_write(&accs[i], &spec->fields[i], &run->out);
     write_end(&run->out, start);
 }
 
@@ -304,7 +303,10 @@ static bool next_bucket_auto(struct stage_run *run, struct bdoc *out, struct err
     struct accumulator *accs = mem_alloc_array(spec->field_count + 1, sizeof *accs);
     struct bdoc first = state->next.doc;
     struct bdoc last = first;
-    bool ok = collect(run, state, accs, &last, err);
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < spec->field_count; i++)
+        ok = accumulator_begin(&accs[i], &spec->fields[i], &BVAL_NULL, &run->run->scratch, err);
+    ok = ok && collect(run, state, accs, &last, err);
     struct bval ends[2];
     ok = ok && bucket_ends(run, state, first, last, ends, err);
     if (ok)

@@ -395,9 +395,10 @@ bool expr_dependencies(const struct expr *expr, void (*add)(void *arg, const cha
 const struct expr_operator *expr_find_operator(const char *name)
 {
     static const struct expr_operator *const tables[] = {
-        expr_ops_arithmetic, expr_ops_logic, expr_ops_array,     expr_ops_scope,     expr_ops_string, expr_ops_object,
-        expr_ops_set,        expr_ops_date,  expr_ops_convert,   expr_ops_sum,       expr_ops_math,   expr_ops_bits,
-        expr_ops_sort,       expr_ops_regex, expr_ops_date_text, expr_ops_date_math, expr_ops_fields, expr_ops_other,
+        expr_ops_arithmetic, expr_ops_logic,  expr_ops_array, expr_ops_scope,      expr_ops_string,
+        expr_ops_object,     expr_ops_set,    expr_ops_date,  expr_ops_convert,    expr_ops_sum,
+        expr_ops_math,       expr_ops_bits,   expr_ops_sort,  expr_ops_regex,      expr_ops_date_text,
+        expr_ops_date_math,  expr_ops_fields, expr_ops_other, expr_ops_percentile,
     };
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         for (const struct expr_operator *op = tables[i]; op->name != NULL; op++)

@@ -151,5 +151,6 @@ extern const struct expr_operator expr_ops_date_text[];
 extern const struct expr_operator expr_ops_date_math[];
 extern const struct expr_operator expr_ops_fields[];
 extern const struct expr_operator expr_ops_other[];
+extern const struct expr_operator expr_ops_percentile[];
 
 #endif

@@ -1,9 +1,10 @@
-/* $toString, $toInt, $toLong, $toDouble, $toDecimal, $toBool, $toDate, $toObjectId and $convert. */
-#include "expr/expr_tree.h"
-
+/* $toString, $toInt, $toLong, $toDouble, $toDecimal, $toBool, $toDate, $toObjectId, $toUUID and $convert. */
 #include "bson/decimal.h"
+#include "expr/convert_binary.h"
+#include "expr/date_text.h"
 #include "expr/dates.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,8 +12,9 @@
 #include <string.h>
 
 enum {
-    ERR_CONVERSION = 241,
-    TEXT_MAX = 64,
+    TEXT_MAX = 400, /* a double's digits without an exponent, 64 binary digits */
+    PLAIN_MAX_EXPONENT = 16,
+    PLAIN_MIN_EXPONENT = -5,
 };
 
 static bool cannot(struct expr_scope *s, const struct bval *val, const char *target)
@@ -26,7 +28,7 @@ static bool unparsable(struct expr_scope *s, const char *text, const char *why)
     return err_set(s->err, ERR_CONVERSION, "Failed to parse '%.64s' in $convert with no onError value: %s", text, why);
 }
 
-/* Shortest digits that read back as the same double, as JavaScript prints them. */
+/* The shortest digits that read back as the same double. */
 static void print_f64(double value, char *text)
 {
     if (isnan(value)) {
@@ -37,11 +39,16 @@ static void print_f64(double value, char *text)
         strcpy(text, value < 0 ? "-Infinity" : "Infinity");
         return;
     }
-    for (int digits = 1; digits <= 17; digits++) {
-        snprintf(text, TEXT_MAX, "%.*g", digits, value);
-        if (strtod(text, NULL) == value)
-            return;
-    }
+    char scientific[32];
+    int digits = 0;
+    do
+        snprintf(scientific, sizeof scientific, "%.*e", digits, value);
+    while (strtod(scientific, NULL) != value && ++digits < 17);
+    int exponent = atoi(strchr(scientific, 'e') + 1);
+    if (exponent >= PLAIN_MAX_EXPONENT || exponent < PLAIN_MIN_EXPONENT)
+        snprintf(text, TEXT_MAX, "%.*g", digits + 1, value);
+    else
+        snprintf(text, TEXT_MAX, "%.*f", digits > exponent ? digits - exponent : 0, value);
 }
 
 bool expr_to_string(struct expr_scope *s, const struct bval *val, struct bval *out)
@@ -87,14 +94,15 @@ bool expr_to_string(struct expr_scope *s, const struct bval *val, struct bval *o
     return true;
 }
 
-static bool i64_of_string(struct expr_scope *s, const struct bval *val, int64_t *out)
+static bool i64_of_string(struct expr_scope *s, const struct bval *val, int base, int64_t *out)
 {
     uint32_t len;
     const char *text = bval_str(val, &len);
     char *end;
     errno = 0;
-    long long number = strtoll(text, &end, 10);
-    if (len == 0 || *end != 0 || end != text + len || text[0] == ' ')
+    long long number = strtoll(text, &end, base == 0 ? 10 : base);
+    bool prefixed = base == 16 && strpbrk(text, "xX") != NULL;
+    if (len == 0 || end != text + len || isspace((unsigned char)text[0]) || prefixed)
         return unparsable(s, text, "Did not consume whole string.");
     if (errno == ERANGE)
         return unparsable(s, text, "Out of range");
@@ -124,12 +132,12 @@ static bool whole_of_number(struct expr_scope *s, const struct bval *val, const 
     return true;
 }
 
-static bool to_i64(struct expr_scope *s, const struct bval *val, const char *target, int64_t *out)
+static bool to_i64(struct expr_scope *s, const struct bval *val, const char *target, int base, int64_t *out)
 {
     if (bval_is_number(val))
         return whole_of_number(s, val, target, out);
     if (val->type == BT_STRING)
-        return i64_of_string(s, val, out);
+        return i64_of_string(s, val, base, out);
     if (val->type == BT_BOOL) {
         *out = bval_bool(val) ? 1 : 0;
         return true;
@@ -159,8 +167,11 @@ static bool to_f64(struct expr_scope *s, const struct bval *val, double *out)
     const char *text = bval_str(val, &len);
     char *end;
     *out = strtod(text, &end);
-    if (len == 0 || end != text + len || text[0] == ' ' || strpbrk(text, "xX") != NULL)
+    if (len == 0 || end != text + len || isspace((unsigned char)text[0]) || strpbrk(text, "xX") != NULL)
         return unparsable(s, text, "Did not consume whole string.");
+    bool named = strpbrk(text, "iI") != NULL;
+    if (isinf(*out) && !named)
+        return unparsable(s, text, "Out of range");
     return true;
 }
 
@@ -203,7 +214,7 @@ static bool to_date(struct expr_scope *s, const struct bval *val, struct bval *o
     }
     if (val->type == BT_STRING) {
         const char *text = bval_str(val, &len);
-        if (!date_parse_iso(text, len, &ms))
+        if (date_text_read(text, len, NULL, &ms) != DATE_READ)
             return err_set(s->err, ERR_CONVERSION, "Error parsing date string '%.64s'", text);
         *out = make_date(s->scratch, ms);
         return true;
@@ -234,27 +245,57 @@ static bool to_object_id(struct expr_scope *s, const struct bval *val, struct bv
     return true;
 }
 
-static bool convert(struct expr_scope *s, const struct bval *val, uint8_t target, struct bval *out)
+/* An integer in another base than ten. */
+static bool print_in_base(struct expr_scope *s, const struct bval *val, int base, struct bval *out)
+{
+    char text[TEXT_MAX];
+    size_t at = sizeof text;
+    int64_t number;
+    if (!bval_is_number(val) || !bval_to_i64(val, &number))
+        return err_set(s->err, ERR_CONVERSION, "$convert: only whole numbers are printed in base %d", base);
+    uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+    do {
+        text[--at] = "0123456789ABCDEF"[rest % (unsigned)base];
+        rest /= (unsigned)base;
+    } while (rest > 0);
+    if (number < 0)
+        text[--at] = '-';
+    *out = make_str(s->scratch, text + at, sizeof text - at);
+    return true;
+}
+
+static bool to_integer(struct expr_scope *s, const struct bval *val, const struct convert_options *options,
+                       struct bval *out)
 {
     int64_t whole;
+    bool narrow = options->type == BT_INT32;
+    if (val->type == BT_BINARY)
+        return convert_binary_to_number(s, val, options, out);
+    if (!to_i64(s, val, narrow ? "int" : "long", options->base, &whole))
+        return false;
+    if (narrow && (whole < INT32_MIN || whole > INT32_MAX))
+        return err_set(s->err, ERR_CONVERSION, "Conversion would overflow target type in $convert: %lld",
+                       (long long)whole);
+    *out = narrow ? make_i32(s->scratch, (int32_t)whole) : make_i64(s->scratch, whole);
+    return true;
+}
+
+static bool convert(struct expr_scope *s, const struct bval *val, const struct convert_options *options,
+                    struct bval *out)
+{
     double number;
-    switch (target) {
+    switch (options->type) {
     case BT_STRING:
-        return expr_to_string(s, val, out);
+        if (val->type == BT_BINARY)
+            return convert_binary_to_string(s, val, options, out);
+        return options->base != 0 && bval_is_number(val) ? print_in_base(s, val, options->base, out)
+                                                         : expr_to_string(s, val, out);
     case BT_INT32:
-        if (!to_i64(s, val, "int", &whole))
-            return false;
-        if (whole < INT32_MIN || whole > INT32_MAX)
-            return err_set(s->err, ERR_CONVERSION, "Conversion would overflow target type in $convert: %lld",
-                           (long long)whole);
-        *out = make_i32(s->scratch, (int32_t)whole);
-        return true;
     case BT_INT64:
-        if (!to_i64(s, val, "long", &whole))
-            return false;
-        *out = make_i64(s->scratch, whole);
-        return true;
+        return to_integer(s, val, options, out);
     case BT_DOUBLE:
+        if (val->type == BT_BINARY)
+            return convert_binary_to_number(s, val, options, out);
         if (!to_f64(s, val, &number))
             return false;
         *out = make_f64(s->scratch, number);
@@ -268,22 +309,32 @@ static bool convert(struct expr_scope *s, const struct bval *val, uint8_t target
         return to_date(s, val, out);
     case BT_OBJECT_ID:
         return to_object_id(s, val, out);
+    case BT_BINARY:
+        return convert_to_binary(s, val, options, out);
     default:
-        return cannot(s, val, bval_type_name(target));
+        return cannot(s, val, bval_type_name(options->type));
     }
 }
 
 static bool op_to(struct expr_scope *s, const struct expr *call, const struct bval *args, struct bval *out)
 {
+    struct convert_options options = {.type = (uint8_t)call->op->tag, .format = FORMAT_AUTO};
+    if (options.type == BT_BINARY) {
+        options.subtype = BINARY_UUID;
+        options.format = FORMAT_UUID;
+    }
     *out = BVAL_NULL;
-    return expr_is_nullish(&args[0]) || convert(s, &args[0], (uint8_t)call->op->tag, out);
+    return expr_is_nullish(&args[0]) || convert(s, &args[0], &options, out);
 }
 
 static bool target_type(struct expr_scope *s, const struct bval *to, uint8_t *out)
 {
-    static const uint8_t types[] = {BT_DOUBLE, BT_STRING, BT_OBJECT_ID, BT_BOOL,
-                                    BT_DATE,   BT_INT32,  BT_INT64,     BT_DECIMAL128};
+    static const uint8_t types[] = {BT_DOUBLE, BT_STRING, BT_OBJECT_ID, BT_BOOL,      BT_DATE,
+                                    BT_INT32,  BT_INT64,  BT_BINARY,    BT_DECIMAL128};
     int64_t number = -1;
+    if (to->type != BT_STRING && !bval_is_number(to))
+        return err_set(s->err, ERR_FailedToParse, "$convert's 'to' argument must be a string or number, but is %s",
+                       bval_type_name(to->type));
     if (bval_is_number(to) && !bval_to_i64(to, &number))
         return err_set(s->err, ERR_FailedToParse, "In $convert, numeric 'to' argument is not an integer");
     for (size_t i = 0; i < sizeof types; i++) {
@@ -292,28 +343,102 @@ static bool target_type(struct expr_scope *s, const struct bval *to, uint8_t *ou
             return true;
         }
     }
-    return err_set(s->err, ERR_BadValue, "Unknown type name in $convert");
+    for (unsigned type = 1; type < 256; type++) {
+        if (number == (int64_t)type || bval_is_str(to, bval_type_name((uint8_t)type))) {
+            *out = (uint8_t)type;
+            return true; /* a type that nothing converts to */
+        }
+    }
+    return err_set(s->err, bval_is_number(to) ? ERR_FailedToParse : ERR_BadValue, "Unknown type name in $convert");
 }
 
-/* Arguments: input, to, onError, onNull. */
+/* A name, a number, or {type, subtype}. */
+static bool read_target(struct expr_scope *s, const struct bval *to, struct convert_options *options)
+{
+    struct bval type = *to;
+    struct bval subtype = BVAL_MISSING;
+    int64_t number = 0;
+    if (to->type == BT_DOCUMENT) {
+        if (!bdoc_find(bval_doc(to), "type", &type))
+            return err_set(s->err, ERR_FailedToParse, "$convert: 'to' has no 'type'");
+        bdoc_find(bval_doc(to), "subtype", &subtype);
+    }
+    if (!target_type(s, &type, &options->type))
+        return false;
+    if (subtype.type == BT_EOO)
+        return true;
+    bool known = bval_is_number(&subtype) && bval_to_i64(&subtype, &number) &&
+                 ((number >= 0 && number <= 8) || (number >= 128 && number <= 255));
+    if (!known)
+        return err_set(s->err, 4341107, "In $convert, 'subtype' is no subtype of binary data");
+    options->subtype = (uint8_t)number;
+    return true;
+}
+
+enum convert_argument {
+    CONVERT_INPUT,
+    CONVERT_TO,
+    CONVERT_ON_ERROR,
+    CONVERT_ON_NULL,
+    CONVERT_FORMAT,
+    CONVERT_BYTE_ORDER,
+    CONVERT_BASE,
+};
+
+static bool read_options(struct expr_scope *s, const struct expr *call, struct convert_options *options)
+{
+    struct bval val;
+    uint32_t len;
+    int64_t base = 0;
+    if (call->args[CONVERT_FORMAT] != NULL) {
+        if (!expr_run(s, call->args[CONVERT_FORMAT], &val))
+            return false;
+        if (!expr_is_nullish(&val) && val.type != BT_STRING)
+            return err_set(s->err, 4341114, "$convert requires that 'format' be a string, found: %s",
+                           bval_type_name(val.type));
+        if (val.type == BT_STRING && !convert_format_of_name(bval_str(&val, &len), &options->format))
+            return err_set(s->err, 4341125, "Invalid 'format' argument for $convert");
+    }
+    if (call->args[CONVERT_BYTE_ORDER] != NULL) {
+        if (!expr_run(s, call->args[CONVERT_BYTE_ORDER], &val))
+            return false;
+        options->big_endian = bval_is_str(&val, "big");
+        if (!options->big_endian && !bval_is_str(&val, "little"))
+            return err_set(s->err, 9130001, "$convert: 'byteOrder' must be \"little\" or \"big\"");
+    }
+    if (call->args[CONVERT_BASE] != NULL) {
+        if (!expr_run(s, call->args[CONVERT_BASE], &val))
+            return false;
+        bool known =
+            bval_is_number(&val) && bval_to_i64(&val, &base) && (base == 2 || base == 8 || base == 10 || base == 16);
+        if (!known)
+            return err_set(s->err, 3501301, "In $convert, 'base' must be 2, 8, 10 or 16");
+        options->base = (int)base;
+    }
+    return true;
+}
+
 static bool op_convert(struct expr_scope *s, const struct expr *call, const struct bval *args, struct bval *out)
 {
     (void)args;
     struct bval input;
     struct bval to;
-    uint8_t target = BT_EOO;
+    struct convert_options options = {.type = BT_EOO};
     *out = BVAL_NULL;
-    if (!expr_run(s, call->args[0], &input) || !expr_run(s, call->args[1], &to))
+    if (!expr_run(s, call->args[CONVERT_INPUT], &input) || !expr_run(s, call->args[CONVERT_TO], &to))
+        return false;
+    if (!expr_is_nullish(&to) && !read_target(s, &to, &options))
+        return false;
+    if (!read_options(s, call, &options))
         return false;
     if (expr_is_nullish(&input))
-        return call->args[3] == NULL || expr_run(s, call->args[3], out);
+        return call->args[CONVERT_ON_NULL] == NULL || expr_run(s, call->args[CONVERT_ON_NULL], out);
     if (expr_is_nullish(&to))
         return true;
-    if (!target_type(s, &to, &target))
-        return false;
-    if (convert(s, &input, target, out))
+    if (convert(s, &input, &options, out))
         return true;
-    return call->args[2] != NULL && expr_run(s, call->args[2], out);
+    return call->args[CONVERT_ON_ERROR] != NULL && s->err->code == ERR_CONVERSION &&
+           expr_run(s, call->args[CONVERT_ON_ERROR], out);
 }
 
 const struct expr_operator expr_ops_convert[] = {
@@ -325,6 +450,7 @@ const struct expr_operator expr_ops_convert[] = {
     {"$toBool", 1, 1, false, op_to, NULL, NULL, BT_BOOL},
     {"$toDate", 1, 1, false, op_to, NULL, NULL, BT_DATE},
     {"$toObjectId", 1, 1, false, op_to, NULL, NULL, BT_OBJECT_ID},
-    {"$convert", 2, 4, true, op_convert, "input to onError onNull", NULL, 0},
+    {"$toUUID", 1, 1, false, op_to, NULL, NULL, BT_BINARY},
+    {"$convert", 2, 7, true, op_convert, "input to onError onNull format byteOrder base", NULL, 0},
     {NULL, 0, 0, false, NULL, NULL, NULL, 0},
 };

@@ -62,7 +62,7 @@ static void merge_streams(struct arena *arena, struct docs *shards, struct bdoc 
     struct err err;
     struct bdoc doc;
     struct sort_item item;
-    struct sorter *sorter = sorter_new(0, SORT_MEMORY_LIMIT_BYTES);
+    struct sorter *sorter = sorter_new(&(struct sorter_options){.memory_limit_bytes = SORT_MEMORY_LIMIT_BYTES});
     if (sort.data != NULL)
         assert_true(sort_spec_compile(arena, sort, NULL, &spec, &err));
     for (int i = 0; i < SHARDS; i++) {
@@ -81,8 +81,9 @@ static void merge_streams(struct arena *arena, struct docs *shards, struct bdoc 
         }
         buf_deinit(&last);
     }
-    sorter_finish(sorter);
-    while (sorter_next(sorter, &item))
+    bool found = true;
+    assert_true(sorter_finish(sorter, &err));
+    while (sorter_next(sorter, &item, &found, &err) && found)
         add_doc(out, item.doc);
     sorter_free(sorter);
 }
