@@ -3,6 +3,7 @@
 #include "routerd/client_error.h"
 #include "routerd/commands.h"
 #include "routerd/ddl.h"
+#include "routerd/index_cleanup.h"
 #include "routerd/request.h"
 #include "routerd/routed_read.h"
 #include "routerd/write_concern.h"
@@ -18,12 +19,16 @@ static bool check_unique(const struct route *route, struct bdoc specs, struct er
     while (biter_next(&iter, &elem)) {
         struct bdoc key = {0};
         bool unique = false;
+        bool prepared = false;
         if (elem.val.type != BT_DOCUMENT)
             return err_set(err, ERR_TypeMismatch, "an element of createIndexes.indexes is no document");
         struct bdoc spec = bval_doc(&elem.val);
-        if (!field_get_doc(spec, "key", &key, err) || !field_get_bool(spec, "unique", &unique, err))
+        if (!field_get_doc(spec, "key", &key, err) || !field_get_bool(spec, "unique", &unique, err) ||
+            !field_get_bool(spec, "prepareUnique", &prepared, err))
             return false;
-        if (unique && key.data && !shardkey_is_prefix_of(routing_table_key(route->routing->table), key))
+        bool is_id = key.data && bdoc_count(key) == 1 && bdoc_has(key, "_id");
+        if ((unique || prepared) && !is_id && key.data &&
+            !shardkey_is_prefix_of(routing_table_key(route->routing->table), key))
             return err_set(err, ERR_CannotCreateIndex,
                            "cannot create unique index over a key that doesn't begin with the shard key");
     }
@@ -61,14 +66,21 @@ static enum command_status index_sharded(struct route *route, bool create, struc
 {
     struct command_ctx *ctx = route->ctx;
     struct bdoc specs = bdoc_empty();
+    struct bdoc before = {0};
     struct scatter scatter;
+    struct ns ns;
     bool sharded;
-    if (create && (!field_get_array(ctx->body, "indexes", &specs, err) || !check_unique(route, specs, err)))
+    if (!command_ns(ctx, &ns, err))
+        return COMMAND_ERROR;
+    if (create && (!field_get_array(ctx->body, "indexes", &specs, err) || !check_unique(route, specs, err) ||
+                   !index_cleanup_look(route, &ns, &before, err)))
         return COMMAND_ERROR;
     bson_t body = BSON_INITIALIZER;
     request_append_body(&body, ctx->body, NULL);
     enum scatter_outcome outcome = ddl_owners(route, &body, create ? 0 : gone_code(ctx->body), &sharded, &scatter, err);
     bool ok = outcome == SCATTER_DONE;
+    if (!ok && create)
+        index_cleanup_run(route, &ns, specs, before, &scatter);
     if (ok && !sharded)
         ok = err_set(err, ERR_ConflictingOperationInProgress, "the collection was dropped meanwhile");
     if (ok) {

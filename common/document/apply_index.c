@@ -232,14 +232,20 @@ bool apply_build_end(struct document_apply *apply, struct codec_reader *reader, 
     return true;
 }
 
+/* Whether ranges of the shard key can be read by it: it has every document, in the order of bytes. */
+static bool serves_shard_key(const struct apply_target *target, const struct index_def *index)
+{
+    return index->state == INDEX_READY && index->partial.data == NULL && !index->sparse && index->order == NULL &&
+           target->ownership->serves_key(target->view, index->key_pattern);
+}
+
 static bool check_shard_key_index(const struct apply_target *target, const struct index_def *index, struct err *err)
 {
-    if (target->view == NULL || !target->ownership->serves_key(target->view, index->key_pattern))
+    if (target->view == NULL || !serves_shard_key(target, index))
         return true;
     const struct collection *coll = again(target->apply, target->coll->ns);
     for (uint32_t i = 0; i < coll->index_count; i++) {
-        if (coll->indexes[i]->id != index->id && coll->indexes[i]->state == INDEX_READY &&
-            target->ownership->serves_key(target->view, coll->indexes[i]->key_pattern))
+        if (coll->indexes[i]->id != index->id && serves_shard_key(target, coll->indexes[i]))
             return true;
     }
     return err_set(err, ERR_CANNOT_DROP_SHARD_KEY_INDEX,
