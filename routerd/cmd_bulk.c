@@ -407,7 +407,7 @@ static enum command_status run_bulk_write(struct command_ctx *ctx, struct err *e
     if (!read_command(&bulk, err))
         return COMMAND_ERROR;
     bulk.cursor = router_cursor_new(router, "admin.$cmd.bulkWrite");
-    router_cursor_set_session(bulk.cursor, ctx);
+    router_cursor_set_origin(bulk.cursor, ctx);
     /* Before anything is written: there may be too many cursors. */
     if (!cursor_table_add(router->cursors, bulk.cursor, err)) {
         router_cursor_close(router, bulk.cursor);
