@@ -2,8 +2,7 @@
 
 #include "document/apply_internal.h"
 #include "document/capped.h"
-#include "document/planner.h"
-#include "document/scan.h"
+#include "plan/scan.h"
 #include "document/views.h"
 #include "document/wakeups.h"
 #include "query/filter.h"
@@ -29,6 +28,7 @@ static bool (*const appliers[])(struct document_apply *, struct codec_reader *, 
     [DOCUMENT_KIND_ERASE_STEP] = apply_erase_step,
     [DOCUMENT_KIND_RENAME] = apply_rename,
     [DOCUMENT_KIND_CONVERT_TO_CAPPED] = apply_convert_to_capped,
+    [DOCUMENT_KIND_SET_PARAMETER] = apply_set_parameter,
 };
 
 bool document_kind_is_known(uint8_t kind)
@@ -234,8 +234,7 @@ bool document_scan(struct store_txn *txn, const char *ns, struct bdoc filter, bo
     struct plan *plan;
     ok = sort_spec_compile(&arena, bdoc_of(&by_id), NULL, (struct sort_spec **)(void *)&request.sort, err) &&
          plan_make(&arena, coll, &request, &plan, err);
-    struct scan_options options = {
-        .txn = txn, .coll = coll, .filter = compiled, .need_doc = true, .deadline_ms = INT64_MAX};
+    struct scan_options options = {.txn = txn, .coll = coll, .need_doc = true};
     bool found = ok;
     if (ok) {
         options.plan = plan;

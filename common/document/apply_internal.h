@@ -48,6 +48,8 @@ bool apply_rename(struct document_apply *apply, struct codec_reader *reader, str
 bool apply_convert_to_capped(struct document_apply *apply, struct codec_reader *reader, struct buf *result,
                              struct err *err);
 bool apply_coll_mod(struct document_apply *apply, struct codec_reader *reader, struct buf *result, struct err *err);
+bool apply_set_parameter(struct document_apply *apply, struct codec_reader *reader, struct buf *result,
+                         struct err *err);
 bool apply_create_indexes(struct document_apply *apply, struct codec_reader *reader, struct buf *result,
                           struct err *err);
 bool apply_build_step(struct document_apply *apply, struct codec_reader *reader, struct buf *result, struct err *err);

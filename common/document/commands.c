@@ -23,6 +23,8 @@ const struct command document_commands[] = {
     {"createIndexes", NULL, COMMAND_WRITE | COMMAND_COLLECTION, create_indexes_run},
     {"dropIndexes", "deleteIndexes", COMMAND_WRITE | COMMAND_COLLECTION, drop_indexes_run},
     {"collMod", NULL, COMMAND_WRITE | COMMAND_COLLECTION, coll_mod_run},
+    {"setParameter", NULL, COMMAND_WRITE | COMMAND_ADMIN_ONLY, set_parameter_run},
+    {"getParameter", NULL, COMMAND_ADMIN_ONLY, get_parameter_run},
     {"renameCollection", NULL, COMMAND_WRITE | COMMAND_ADMIN_ONLY, rename_collection_run},
     {"convertToCapped", NULL, COMMAND_WRITE | COMMAND_COLLECTION, convert_to_capped_run},
     {"cloneCollectionAsCapped", NULL, COMMAND_WRITE | COMMAND_COLLECTION, clone_as_capped_run},

@@ -35,6 +35,8 @@ enum command_status drop_database_run(struct command_ctx *ctx, struct err *err);
 enum command_status create_indexes_run(struct command_ctx *ctx, struct err *err);
 enum command_status drop_indexes_run(struct command_ctx *ctx, struct err *err);
 enum command_status coll_mod_run(struct command_ctx *ctx, struct err *err);
+enum command_status set_parameter_run(struct command_ctx *ctx, struct err *err);
+enum command_status get_parameter_run(struct command_ctx *ctx, struct err *err);
 enum command_status rename_collection_run(struct command_ctx *ctx, struct err *err);
 enum command_status convert_to_capped_run(struct command_ctx *ctx, struct err *err);
 enum command_status clone_as_capped_run(struct command_ctx *ctx, struct err *err);

@@ -27,6 +27,7 @@ enum document_kind {
     DOCUMENT_KIND_ERASE_STEP = 11, /* a throttled piece of a drop */
     DOCUMENT_KIND_RENAME = 12,
     DOCUMENT_KIND_CONVERT_TO_CAPPED = 13, /* and, repeated, a throttled piece of erasing what is too much */
+    DOCUMENT_KIND_SET_PARAMETER = 14,
     DOCUMENT_KIND_LIMIT = 64,      /* kinds from here on belong to the daemon (shardd, configd) */
 };
 

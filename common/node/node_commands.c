@@ -4,6 +4,7 @@
 #include "command/context.h"
 #include "command/fields.h"
 #include "document/cursors.h"
+#include "document/ttl.h"
 #include "node/node_internal.h"
 #include "replication/address.h"
 
@@ -147,6 +148,21 @@ static void append_load(struct node *node, bson_t *reply)
     bson_append_document_end(reply, &sub);
 }
 
+static void append_ttl(struct node *node, bson_t *out)
+{
+    struct document_ttl_counters counters;
+    bson_t metrics;
+    bson_t ttl;
+    document_ttl_counters(document_engine_ttl(node->host.engine), &counters);
+    BSON_APPEND_DOCUMENT_BEGIN(out, "metrics", &metrics);
+    BSON_APPEND_DOCUMENT_BEGIN(&metrics, "ttl", &ttl);
+    BSON_APPEND_INT64(&ttl, "deletedDocuments", counters.deleted_documents);
+    BSON_APPEND_INT64(&ttl, "passes", counters.passes);
+    BSON_APPEND_INT64(&ttl, "subPasses", counters.sub_passes);
+    bson_append_document_end(&metrics, &ttl);
+    bson_append_document_end(out, &metrics);
+}
+
 static enum command_status server_status_run(struct command_ctx *ctx, struct err *err)
 {
     struct node *node = node_of(ctx);
@@ -168,6 +184,7 @@ static enum command_status server_status_run(struct command_ctx *ctx, struct err
     BSON_APPEND_INT64(&sub, "reserveBytes", (int64_t)space.reserve_bytes);
     BSON_APPEND_INT64(&sub, "checkpoint", (int64_t)store_checkpoint_index(node->store));
     bson_append_document_end(&ctx->reply, &sub);
+    append_ttl(node, &ctx->reply);
     if (node->program->status != NULL)
         node->program->status(node->plugin, &ctx->reply);
     return COMMAND_OK;
