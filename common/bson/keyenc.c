@@ -346,7 +346,8 @@ static void append_text(struct buf *to, const struct bval *val)
     append_string(to, text, len);
 }
 
-/* In a collation: its sort key takes the place of the bytes. */
+/* In a collation: its sort key takes the place of the bytes. It is made in the buffer and escaped there, from its end
+ * on. */
 static void append_ordered_text(struct buf *to, const struct bval *val, const struct bval_order *order)
 {
     if (order == NULL) {
@@ -355,10 +356,22 @@ static void append_ordered_text(struct buf *to, const struct bval *val, const st
     }
     uint32_t len;
     const char *text = bval_str(val, &len);
-    struct buf key = BUF_INIT;
-    order->append_key(order->arg, text, len, &key);
-    append_string(to, (const char *)key.data, key.len);
-    buf_deinit(&key);
+    size_t start = to->len;
+    order->append_key(order->arg, text, len, to);
+    size_t escapes = 0;
+    for (size_t i = start; i < to->len; i++)
+        escapes += to->data[i] <= 1;
+    (void)buf_reserve(to, escapes + 1);
+    uint8_t *from = to->data + to->len;
+    to->len += escapes + 1;
+    uint8_t *out = to->data + to->len;
+    for (*--out = 0; out != from;) {
+        *--out = *--from;
+        if (*from <= 1) {
+            *out = (uint8_t)(1 + *from);
+            *--out = 1;
+        }
+    }
 }
 
 /* --- values --------------------------------------------------------------------------------------------------------
