@@ -18,6 +18,16 @@ static inline bson_t *json(const char *text)
     return doc;
 }
 
+/* The same with single quotes for double ones. */
+static inline bson_t *json_single(const char *text)
+{
+    char buffer[2048];
+    assert_true(strlen(text) < sizeof buffer);
+    for (size_t i = 0; i <= strlen(text); i++)
+        buffer[i] = text[i] == '\'' ? '"' : text[i];
+    return json(buffer);
+}
+
 /* A context for the command. With `sequence`, `count` copies of `doc` come in a kind-1 section of that name. */
 static inline struct command_ctx *ctx_of(const char *body_json, const char *sequence, const char *doc_json, int count)
 {

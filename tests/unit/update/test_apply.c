@@ -170,11 +170,60 @@ static void update_conflicts_and_bad_paths_are_refused(void **state)
         {"{'$set': {'a.$': 1}}", "{'a': [1]}", NULL, 2, NULL, NULL},
         {"{'$set': {'a.$[x]': 1}}", "{'a': [1]}", NULL, 2, NULL, NULL},
         {"{'$set': {'a.$[]': 1}}", "{'a': 5}", NULL, 2, NULL, NULL},
-        {"{'$set': {'_id': [1]}}", "{}", NULL, 2, NULL, NULL},
+        {"{'$set': {'_id': [1]}}", "{}", NULL, 53, NULL, NULL},
         {"{'$set': {'z': 1, 'a.b': 1}, '$push': {'b': 1}}", "{'z': 0, 'b': 5, 'a': 5}", NULL, 28, NULL, NULL},
     };
     (void)state;
     check_all(cases, sizeof cases / sizeof *cases);
+}
+
+static void update_dollar_names_are_for_inner_fields_only(void **state)
+{
+    static const struct apply_case cases[] = {
+        {"{'$set': {'a.$b': 1}}", "{'a': {}}", "{'a': {'$b': 1}}", 0, NULL, NULL},
+        {"{'$unset': {'$a': 1}}", "{'$a': 1, 'b': 2}", "{'b': 2}", 0, NULL, NULL},
+        {"{'$inc': {'$a': 1}}", "{'b': 2}", NULL, 52, NULL, NULL},
+        {"{'$rename': {'b': 'c.d'}}", "{'$a': 1, 'b': 2}", "{'$a': 1, 'c': {'d': 2}}", 0, NULL, NULL},
+        {"{'b': 1, '$a': 1}", "{'b': 1}", NULL, 52, NULL, NULL},
+        {"{'$setOnInsert': {'$a': 1}}", "{'b': 1}", NULL, 0, NULL, NULL},
+        {"{'$set': {'$[]': 1}}", "{}", NULL, 2, NULL, NULL},
+    };
+    (void)state;
+    check_all(cases, sizeof cases / sizeof *cases);
+}
+
+static void append_text(struct buf *to, const char *text)
+{
+    buf_append(to, text, strlen(text));
+}
+
+/* Arrays long enough that look-ups go by a table. */
+static void update_sets_of_many_values_are_like_those_of_few(void **state)
+{
+    enum { COUNT = 300 };
+    struct arena arena;
+    struct buf text = BUF_INIT;
+    struct apply_case add;
+    struct apply_case pull;
+    (void)state;
+    arena_init(&arena);
+    for (int i = 0; i < COUNT; i++)
+        append_text(&text, arena_printf(&arena, "%s%d.0, %d", i > 0 ? ", " : "", i, i));
+    const char *twice = arena_copy_str(&arena, (const char *)text.data, text.len);
+    buf_clear(&text);
+    for (int i = 0; i < COUNT; i++)
+        append_text(&text, arena_printf(&arena, "%s%d.0", i > 0 ? ", " : "", i));
+    const char *once = arena_copy_str(&arena, (const char *)text.data, text.len);
+    add = (struct apply_case){.update = arena_printf(&arena, "{'$addToSet': {'a': {'$each': [%s]}}}", twice),
+                              .doc = "{'a': ['x']}",
+                              .want = arena_printf(&arena, "{'a': ['x', %s]}", once)};
+    pull = (struct apply_case){.update = arena_printf(&arena, "{'$pullAll': {'a': [%s]}}", once),
+                               .doc = arena_printf(&arena, "{'a': [%s, 'y', %s]}", twice, twice),
+                               .want = "{'a': ['y']}"};
+    check_one(&add);
+    check_one(&pull);
+    buf_deinit(&text);
+    arena_deinit(&arena);
 }
 
 static void update_positional_operators(void **state)
@@ -271,6 +320,8 @@ int main(void)
         cmocka_unit_test(update_array_operators),
         cmocka_unit_test(update_rename_moves_a_value),
         cmocka_unit_test(update_conflicts_and_bad_paths_are_refused),
+        cmocka_unit_test(update_dollar_names_are_for_inner_fields_only),
+        cmocka_unit_test(update_sets_of_many_values_are_like_those_of_few),
         cmocka_unit_test(update_positional_operators),
         cmocka_unit_test(update_replacement_keeps_the_id_in_front),
         cmocka_unit_test(update_pipeline_computes_from_the_document),

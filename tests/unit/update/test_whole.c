@@ -29,6 +29,8 @@ static void upsert_takes_equalities_then_the_update(void **state)
         {"{'a': 1, 'a.b': 2}", "{'$set': {'b': 1}}", NULL, 54},
         {"{'_id': 1}", "{'$set': {'_id': 2}}", NULL, 66},
         {"{'a': 1}", "{'$push': {'a': 2}}", NULL, 2},
+        {"{'_id': 1}", "{'$set': {'$b': 1}}", "{'_id': 1, '$b': 1}", 0},
+        {"{'_id': 1}", "{'a': 1, '$b': 1}", "{'_id': 1, 'a': 1, '$b': 1}", 0},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -66,7 +68,7 @@ static void insert_puts_the_id_first_or_makes_one(void **state)
     json_assert_same(&arena, (struct bdoc){out.data, (uint32_t)out.len}, "{'_id': " OID ", 'a': 1}", "no id");
     buf_clear(&out);
     assert_false(update_prepare_insert(json_doc(&arena, "{'_id': [1]}"), &oid, &out, &err));
-    assert_int_equal(err.code, 2);
+    assert_int_equal(err.code, ERR_InvalidIdField);
     assert_int_equal(out.len, 0);
     assert_false(update_prepare_insert(json_doc(&arena, "{'_id': {'$a': 1}}"), &oid, &out, &err));
     assert_int_equal(err.code, 52);
