@@ -2,7 +2,9 @@
 #include "command/fields.h"
 #include "routerd/aggregate_open.h"
 #include "routerd/commands.h"
+#include "routerd/explain_command.h"
 #include "routerd/forward.h"
+#include "routerd/request.h"
 
 #include <string.h>
 
@@ -13,11 +15,33 @@ static bool names_search_indexes(struct bdoc stages)
            bdoc_has(bval_doc(&first), "$listSearchIndexes");
 }
 
+/* {explain: true}, the older spelling of explain. */
+static bool wants_explain(struct bdoc body)
+{
+    struct bval explain;
+    return bdoc_find(body, "explain", &explain) && bval_truthy(&explain);
+}
+
+static enum command_status explain_aggregate(struct command_ctx *ctx, struct err *err)
+{
+    static const char *const own[] = {"explain", "cursor", NULL};
+    bson_t body = BSON_INITIALIZER;
+    bson_t cursor;
+    request_append_body(&body, ctx->body, own);
+    BSON_APPEND_DOCUMENT_BEGIN(&body, "cursor", &cursor);
+    bson_append_document_end(&body, &cursor);
+    enum command_status status = explain_command(ctx, bdoc_of(&body), "queryPlanner", err);
+    bson_destroy(&body);
+    return status;
+}
+
 static enum command_status run_aggregate(struct command_ctx *ctx, struct err *err)
 {
     struct ns ns;
     struct aggregate_request request;
     atomic_fetch_add(&router_of(ctx)->counters.command, 1);
+    if (wants_explain(ctx->body))
+        return explain_aggregate(ctx, err);
     if (!command_ns_or_db(ctx, &ns, err) || !aggregate_request_parse(ctx->body, &ns, &request, err))
         return COMMAND_ERROR;
     if (names_search_indexes(request.stages)) {

@@ -14,6 +14,7 @@ extern const struct command_family commands_handshake; /* hello, ping, buildInfo
 extern const struct command_family commands_info;      /* serverStatus, hostInfo, getParameter ... */
 extern const struct command_family commands_session;   /* startSession, endSessions ..., transactions refused */
 extern const struct command_family commands_ops;       /* currentOp, killOp, killSessions ... */
+extern const struct command_family commands_explain;
 extern const struct command_family commands_find;      /* find, getMore, killCursors */
 extern const struct command_family commands_count;     /* count, distinct */
 extern const struct command_family commands_aggregate;
@@ -28,6 +29,7 @@ extern const struct command_family commands_sharding; /* enableSharding, shardCo
 extern const struct command_family commands_balancer;
 extern const struct command_family commands_metadata;  /* checkMetadataConsistency */
 extern const struct command_family commands_failpoint; /* configureFailPoint */
+extern const struct command_family commands_parameters; /* setParameter */
 
 /* The whole table; the caller frees it with command_table_free. */
 struct command_table *commands_table_new(bool test_commands);

@@ -67,7 +67,8 @@ void router_cursor_set_origin(struct router_cursor *cursor, const struct command
         return;
     cursor->has_origin = true;
     cursor->time_left_ms = ctx->max_time_ms > 0 ? deadline_remaining_ms(ctx->deadline_ms) : -1;
-    (void)field_get_bool(ctx->body, "awaitData", &cursor->await_data, NULL);
+    if (!field_get_bool(ctx->body, "awaitData", &cursor->await_data, NULL))
+        cursor->await_data = false;
     if (!field_get_doc(ctx->body, "lsid", &lsid, NULL) || !lsid.data || !field_get_uuid(lsid, "id", &id, NULL) || !id)
         return;
     memcpy(cursor->lsid, id, sizeof cursor->lsid);
