@@ -1,4 +1,4 @@
-/* create, drop, dropDatabase, collMod; renameCollection is refused. */
+/* create, drop, dropDatabase, collMod, renameCollection, convertToCapped, cloneCollectionAsCapped. */
 #include "base/clock.h"
 #include "command/fields.h"
 #include "routerd/client_error.h"
@@ -177,38 +177,175 @@ static enum command_status run_drop_database(struct command_ctx *ctx, struct err
     return ok ? COMMAND_OK : COMMAND_ERROR;
 }
 
+/* What the shards answered that changed: equal on all, so one stands for all. */
+static void append_coll_mod_reply(struct command_ctx *ctx, const struct scatter *scatter)
+{
+    static const char *const own[] = {"ok", NULL};
+    if (scatter->count > 0)
+        request_append_body(&ctx->reply, scatter->requests[0].reply, own);
+}
+
+static bool is_owner(const struct scatter *scatter, const char *shard)
+{
+    for (size_t i = 0; i < scatter->count; i++) {
+        if (strcmp(scatter->requests[i].set->name, shard) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* All owners; and the primary shard, which lists the collection even when it owns no part of it. */
+static bool coll_mod_sharded(struct route *route, struct err *err)
+{
+    struct command_ctx *ctx = route->ctx;
+    struct scatter scatter;
+    bool sharded;
+    bson_t body = BSON_INITIALIZER;
+    request_append_body(&body, ctx->body, NULL);
+    bool ok = ddl_owners(route, &body, 0, &sharded, &scatter, err) == SCATTER_DONE;
+    if (ok && !is_owner(&scatter, route->routing->db.primary)) {
+        struct remote_request request;
+        ok = ddl_on_shard(ctx, route->routing->db.primary, &body, &request, err);
+        remote_request_deinit(&request);
+    }
+    if (ok)
+        append_coll_mod_reply(ctx, &scatter);
+    scatter_deinit(&scatter);
+    bson_destroy(&body);
+    return ok;
+}
+
 static enum command_status run_coll_mod(struct command_ctx *ctx, struct err *err)
 {
     struct ns ns;
     struct route route;
     struct remote_request request;
-    struct forward_options options = {0};
+    struct forward_options options = {.repeatable = true};
     enum command_status status = COMMAND_ERROR;
     if (!refuse_config(ctx, err) || !command_ns(ctx, &ns, err))
         return COMMAND_ERROR;
     route_init(&route, ctx, ns.full);
-    enum forward_outcome outcome = forward_primary(&route, &options, &request, err);
-    if (outcome == FORWARD_DONE) {
+    switch (forward_primary(&route, &options, &request, err)) {
+    case FORWARD_DONE:
         ddl_reply(ctx, &request);
         remote_request_deinit(&request);
         status = COMMAND_OK;
-    } else if (outcome == FORWARD_NO_DATABASE) {
+        break;
+    case FORWARD_NO_DATABASE:
         err_set(err, ERR_NamespaceNotFound, "ns does not exist: %s", ns.full);
-    } else if (outcome == FORWARD_SHARDED) {
-        bson_t body = BSON_INITIALIZER;
-        struct scatter scatter;
-        bool sharded;
-        request_append_body(&body, ctx->body, NULL);
-        if (ddl_owners(&route, &body, 0, &sharded, &scatter, err) == SCATTER_DONE)
-            status = COMMAND_OK;
-        scatter_deinit(&scatter);
-        bson_destroy(&body);
+        break;
+    case FORWARD_SHARDED:
+        status = coll_mod_sharded(&route, err) ? COMMAND_OK : COMMAND_ERROR;
+        break;
+    case FORWARD_FAILED:
+        break;
     }
     route_deinit(&route);
     return status;
 }
 
+/* A command that changes one collection, which must not be sharded. */
+static enum command_status on_unsharded(struct command_ctx *ctx, const char *full, bool repeatable, struct err *err)
+{
+    struct route route;
+    struct remote_request request;
+    struct forward_options options = {.repeatable = repeatable};
+    enum command_status status = COMMAND_ERROR;
+    route_init(&route, ctx, full);
+    switch (forward_primary(&route, &options, &request, err)) {
+    case FORWARD_DONE:
+        ddl_reply(ctx, &request);
+        remote_request_deinit(&request);
+        status = COMMAND_OK;
+        break;
+    case FORWARD_NO_DATABASE:
+        err_set(err, ERR_NamespaceNotFound, "source collection %s does not exist", full);
+        break;
+    case FORWARD_SHARDED:
+        err_set(err, ERR_IllegalOperation, "%s is not supported on a sharded collection: %s", ctx->command->name, full);
+        break;
+    case FORWARD_FAILED:
+        break;
+    }
+    route_deinit(&route);
+    return status;
+}
+
+static enum command_status run_capped(struct command_ctx *ctx, struct err *err)
+{
+    struct ns ns;
+    bool repeatable = strcmp(ctx->command->name, "convertToCapped") == 0;
+    if (!refuse_config(ctx, err) || !command_ns(ctx, &ns, err))
+        return COMMAND_ERROR;
+    return on_unsharded(ctx, ns.full, repeatable, err);
+}
+
+/* ---- renameCollection ---- */
+
+/* Both names live on one shard: the target's database is made there when it doesn't exist yet. */
+static bool same_primary(struct route *from, struct route *to, struct err *err)
+{
+    if (!route_next(from, err) || !route_next(to, err))
+        return false;
+    if (!from->routing->exists)
+        return err_set(err, ERR_NamespaceNotFound, "Source collection %s does not exist", from->ns);
+    if (!to->routing->exists) {
+        struct remote_request request;
+        char db[COMMAND_DB_MAX + 1];
+        bson_t body = BSON_INITIALIZER;
+        snprintf(db, sizeof db, "%.*s", (int)strcspn(to->ns, "."), to->ns);
+        BSON_APPEND_UTF8(&body, "_configsvrCreateDatabase", db);
+        BSON_APPEND_UTF8(&body, "primaryShard", from->routing->db.primary);
+        BSON_APPEND_UTF8(&body, "$db", "admin");
+        bool made = ddl_on_config(to->ctx, &body, true, &request, err);
+        remote_request_deinit(&request);
+        bson_destroy(&body);
+        routing_cache_stale(to->router->routing, to->ns, to->routing);
+        if (!made || !route_next(to, err))
+            return false;
+    }
+    if (to->routing->table)
+        return err_set(err, ERR_IllegalOperation, "the target of a rename can't be a sharded collection: %s", to->ns);
+    return (to->routing->exists && strcmp(from->routing->db.primary, to->routing->db.primary) == 0) ||
+           err_set(err, ERR_IllegalOperation,
+                   "renameCollection can't move a collection to a database whose primary shard is another one: %s",
+                   to->ns);
+}
+
+static bool check_target(struct command_ctx *ctx, const char *from, const char *to, struct err *err)
+{
+    struct route source;
+    struct route target;
+    route_init(&source, ctx, from);
+    route_init(&target, ctx, to);
+    bool ok = same_primary(&source, &target, err);
+    route_deinit(&target);
+    route_deinit(&source);
+    return ok;
+}
+
 static enum command_status run_rename(struct command_ctx *ctx, struct err *err)
+{
+    struct ns from;
+    struct ns to;
+    const char *name = NULL;
+    uint32_t len;
+    if (ctx->value.type != BT_STRING) {
+        err_set(err, ERR_TypeMismatch, "'renameCollection' must be of type String");
+        return COMMAND_ERROR;
+    }
+    if (!field_require(ctx->body, "to", err) || !field_get_str(ctx->body, "to", &name, err) ||
+        !ns_parse(&from, bval_str(&ctx->value, &len), err) || !ns_parse(&to, name, err) ||
+        !ns_check_write(&from, err) || !ns_check_write(&to, err))
+        return COMMAND_ERROR;
+    if (strcmp(from.full, to.full) == 0 || forward_is_config_db(from.db) || forward_is_config_db(to.db)) {
+        err_set(err, ERR_IllegalOperation, "can't rename %s to %s", from.full, to.full);
+        return COMMAND_ERROR;
+    }
+    return check_target(ctx, from.full, to.full, err) ? on_unsharded(ctx, from.full, false, err) : COMMAND_ERROR;
+}
+
+static enum command_status run_unsupported(struct command_ctx *ctx, struct err *err)
 {
     err_set(err, ERR_CommandNotSupported, "%s is not supported by this version", ctx->command->name);
     return COMMAND_ERROR;
@@ -219,11 +356,11 @@ static const struct command commands[] = {
     {"drop", NULL, COMMAND_WRITE | COMMAND_COLLECTION, run_drop},
     {"dropDatabase", NULL, COMMAND_WRITE, run_drop_database},
     {"collMod", NULL, COMMAND_WRITE | COMMAND_COLLECTION, run_coll_mod},
-    {"renameCollection", NULL, COMMAND_WRITE, run_rename},
-    {"convertToCapped", NULL, COMMAND_WRITE, run_rename},
-    {"cloneCollectionAsCapped", NULL, COMMAND_WRITE, run_rename},
-    {"explain", NULL, 0, run_rename},
-    {"mapReduce", NULL, 0, run_rename},
+    {"renameCollection", NULL, COMMAND_WRITE | COMMAND_ADMIN_ONLY, run_rename},
+    {"convertToCapped", NULL, COMMAND_WRITE | COMMAND_COLLECTION, run_capped},
+    {"cloneCollectionAsCapped", NULL, COMMAND_WRITE | COMMAND_COLLECTION, run_capped},
+    {"explain", NULL, 0, run_unsupported},
+    {"mapReduce", NULL, 0, run_unsupported},
 };
 
 const struct command_family commands_ddl = COMMAND_FAMILY(commands);

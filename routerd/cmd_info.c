@@ -4,6 +4,7 @@
 #include "command/fields.h"
 #include "routerd/commands.h"
 #include "routerd/cursors.h"
+#include "routerd/parameters.h"
 #include "routerd/registry.h"
 #include "routerd/router.h"
 #include "rpc/client.h"
@@ -41,6 +42,7 @@ static enum command_status run_get_parameter(struct command_ctx *ctx, struct err
         BSON_APPEND_BOOL(&ctx->reply, "requireApiVersion", false);
         found++;
     }
+    found += parameters_append(ctx, star);
     if (found == 0) {
         err_set(err, ERR_InvalidOptions, "no option found to get");
         return COMMAND_ERROR;
@@ -176,6 +178,7 @@ static enum command_status run_server_status(struct command_ctx *ctx, struct err
     BSON_APPEND_DOCUMENT_BEGIN(&child, "cursor", &open);
     BSON_APPEND_INT32(&open, "open", (int32_t)cursor_table_count(router->cursors));
     bson_append_document_end(&child, &open);
+    parameters_append_ttl(ctx, &child);
     bson_append_document_end(&ctx->reply, &child);
     return COMMAND_OK;
 }

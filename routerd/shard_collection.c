@@ -34,10 +34,28 @@ static bool on_primary(struct sharding *s, const bson_t *body, struct err *err)
     return ok;
 }
 
+/* Only plain and clustered collections can be spread over shards. */
+static bool check_kind(struct sharding *s, struct err *err)
+{
+    struct ddl_collection found;
+    const char *name = s->request->ns.full;
+    struct bval value;
+    if (!ddl_describe_options(&s->route, &s->request->ns, &found, err))
+        return false;
+    if (!found.options.data)
+        return true;
+    if (bdoc_has(found.options, "viewOn"))
+        return err_set(err, ERR_CommandNotSupportedOnView, "Namespace %s is a view, not a collection", name);
+    if (bdoc_find(found.options, "capped", &value) && bval_truthy(&value))
+        return err_set(err, ERR_InvalidOptions, "can't shard a capped collection: %s", name);
+    return !bdoc_has(found.options, "timeseries") ||
+           err_set(err, ERR_IllegalOperation, "sharding a time-series collection is not supported: %s", name);
+}
+
 /* Step 1: the collection must exist, for its uuid. */
 static bool make_collection(struct sharding *s, struct err *err)
 {
-    if (!ddl_describe(&s->route, &s->request->ns, &s->collection, err))
+    if (!check_kind(s, err) || !ddl_describe(&s->route, &s->request->ns, &s->collection, err))
         return false;
     if (s->collection.exists)
         return true;

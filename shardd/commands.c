@@ -6,6 +6,8 @@
 #include "command/namespace.h"
 #include "document/ddl.h"
 #include "document/engine.h"
+#include "document/read_txn.h"
+#include "document/views.h"
 #include "shardd/ownership_apply.h"
 #include "shardd/shard.h"
 #include "shardd/split_points.h"
@@ -150,11 +152,26 @@ static enum command_status drop_collection_run(struct command_ctx *ctx, struct e
     return propose(ctx, SHARD_KIND_DROP, &payload);
 }
 
+/* The whole answer to a read of a view, where an error's details had no room for it. */
+static enum command_status resolve_view_run(struct command_ctx *ctx, struct err *err)
+{
+    struct ns ns;
+    struct read_txn read = {0};
+    if (!value_ns(ctx, &ns, err) || !read_txn_open_any(&read, document_engine_of(ctx), ns.full, (struct bdoc){0}, err))
+        return COMMAND_ERROR;
+    bool ok =
+        (read.coll != NULL && read.coll->is_view) || err_set(err, ERR_NamespaceNotFound, "%s is no view", ns.full);
+    ok = ok && views_resolve(read.txn, read.coll, &ctx->reply, err);
+    read_txn_close(&read);
+    return ok ? COMMAND_OK : COMMAND_ERROR;
+}
+
 const struct command shard_commands[] = {
     {"_shardsvrSetIdentity", NULL, COMMAND_INTERNAL_ONLY, set_identity_run},
     {"_shardsvrPrepare", NULL, COMMAND_INTERNAL_ONLY, prepare_run},
     {"_shardsvrCreateCollection", NULL, COMMAND_INTERNAL_ONLY, create_collection_run},
     {"_shardsvrRefresh", NULL, COMMAND_INTERNAL_ONLY, refresh_command_run},
+    {"_shardsvrResolveView", NULL, COMMAND_INTERNAL_ONLY, resolve_view_run},
     {"_shardsvrDropCollection", NULL, COMMAND_INTERNAL_ONLY, drop_collection_run},
     {"_shardsvrRangeSizes", NULL, COMMAND_INTERNAL_ONLY, range_sizes_run},
     {"_shardsvrSplitPoints", NULL, COMMAND_INTERNAL_ONLY, split_points_run},

@@ -37,6 +37,9 @@ static bool create_indexes(struct document_apply *apply, const char *ns, struct 
     biter_init(&iter, specs);
     while (biter_next(&iter, &elem)) {
         bool exists;
+        /* Made with the collection. */
+        if (bdoc_has(bval_doc(&elem.val), "clustered"))
+            continue;
         const struct collection *coll = catalog_find(apply->txn, ns, strlen(ns));
         if (!index_build_now(apply->txn, coll, bval_doc(&elem.val), &exists, err))
             return false;
