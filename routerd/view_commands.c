@@ -4,6 +4,7 @@
 #include "bson/path.h"
 #include "command/fields.h"
 #include "routerd/aggregate_open.h"
+#include "routerd/command_env.h"
 #include "routerd/cursor_batch.h"
 #include "routerd/request.h"
 
@@ -59,6 +60,7 @@ struct distinct {
     struct buf key;
     bson_t values;
     uint32_t count;
+    const struct bval_order *order; /* the view's collation; NULL: simple */
 };
 
 static bool distinct_add(void *arg, const struct path_hit *hit)
@@ -67,7 +69,7 @@ static bool distinct_add(void *arg, const struct path_hit *hit)
     if (hit->val.type == BT_EOO)
         return true;
     buf_clear(&distinct->key);
-    keyenc_append(&distinct->key, &hit->val, false);
+    keyenc_append_ordered(&distinct->key, &hit->val, false, distinct->order);
     if (!map_put(&distinct->seen, distinct->key.data, distinct->key.len, distinct))
         request_append_at(&distinct->values, distinct->count++, &hit->val);
     return true;
@@ -92,9 +94,11 @@ enum command_status view_distinct(struct command_ctx *ctx, const struct view *vi
 {
     struct aggregate_request request;
     struct router_cursor *cursor;
+    struct expr_env env;
     struct path path;
     const char *key = NULL;
-    if (!make_request(ctx, view, &request, err) || !field_get_str(ctx->body, "key", &key, err))
+    if (!make_request(ctx, view, &request, err) || !field_get_str(ctx->body, "key", &key, err) ||
+        !command_env_init(&ctx->arena, request.body, NULL, &env, err))
         return COMMAND_ERROR;
     const char *rest = key + strcspn(key, ".");
     char *inner = arena_printf(&ctx->arena, "_id%s", rest);
@@ -104,7 +108,7 @@ enum command_status view_distinct(struct command_ctx *ctx, const struct view *vi
         path_deinit(&path);
         return COMMAND_ERROR;
     }
-    struct distinct distinct = {0};
+    struct distinct distinct = {.order = env.order};
     bson_init(&distinct.values);
     bool ok = distinct_collect(cursor, &path, &distinct, err);
     if (ok)
