@@ -359,7 +359,6 @@ static const struct command commands[] = {
     {"renameCollection", NULL, COMMAND_WRITE | COMMAND_ADMIN_ONLY, run_rename},
     {"convertToCapped", NULL, COMMAND_WRITE | COMMAND_COLLECTION, run_capped},
     {"cloneCollectionAsCapped", NULL, COMMAND_WRITE | COMMAND_COLLECTION, run_capped},
-    {"explain", NULL, 0, run_unsupported},
     {"mapReduce", NULL, 0, run_unsupported},
 };
 
