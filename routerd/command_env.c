@@ -1,6 +1,7 @@
 #include "routerd/command_env.h"
 
 #include "base/clock.h"
+#include "base/random.h"
 #include "collation/collation.h"
 #include "command/fields.h"
 
@@ -19,7 +20,7 @@ bool command_env_init(struct arena *arena, struct bdoc body, const struct routin
 {
     struct bdoc spec;
     struct collation *collation;
-    *out = (struct expr_env){.now_ms = clock_wall_ms()};
+    *out = (struct expr_env){.now_ms = clock_wall_ms(), .random = random_u64()};
     if (!field_get_doc(body, "let", &out->let, err) || !command_env_collation(body, routing, &spec, err))
         return false;
     if (!spec.data || bdoc_is_empty(spec))

@@ -7,7 +7,7 @@ static const struct stage_type *const stage_table[] = {
     &stage_limit,         &stage_skip,         &stage_sort,         &stage_count,         &stage_unwind,
     &stage_replace_root,  &stage_replace_with, &stage_group,        &stage_group_partial, &stage_group_merge,
     &stage_sort_by_count, &stage_facet,        &stage_bucket,       &stage_bucket_auto,   &stage_redact,
-    &stage_lookup,        &stage_union_with,   &stage_graph_lookup,
+    &stage_lookup,        &stage_union_with,   &stage_graph_lookup, &stage_sample,
 };
 
 static bool compile_source(struct stage_compiler *c, struct stage *stage, const struct bval *operand)
@@ -58,7 +58,7 @@ static const struct stage_type source_stages[] = {
 };
 
 static const char *const unsupported_stages[] = {
-    "$sample", "$geoNear", "$densify", "$fill", "$setWindowFields", "$search", "$searchMeta", "$vectorSearch",
+    "$geoNear", "$densify", "$fill", "$setWindowFields", "$search", "$searchMeta", "$vectorSearch",
 };
 
 static const struct stage_type *find_type(const char *name)

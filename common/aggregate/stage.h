@@ -98,7 +98,7 @@ struct pipeline_run {
 extern const struct stage_type stage_match, stage_project, stage_add_fields, stage_set, stage_unset, stage_limit,
     stage_skip, stage_sort, stage_count, stage_unwind, stage_replace_root, stage_replace_with, stage_group,
     stage_group_partial, stage_group_merge, stage_sort_by_count, stage_facet, stage_bucket, stage_bucket_auto,
-    stage_redact, stage_lookup, stage_union_with, stage_graph_lookup;
+    stage_redact, stage_lookup, stage_union_with, stage_graph_lookup, stage_sample;
 
 bool stage_input(struct stage_run *run, struct bdoc *out, struct err *err) ERR_WARN_UNUSED;
 /* Adds bytes held by a stage (negative: given back); 292 beyond the limit. `name` is the stage's. */

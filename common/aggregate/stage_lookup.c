@@ -1,128 +1,25 @@
-/* $lookup and $unionWith: documents of another collection, found by equality of two fields or by a pipeline of their
- * own. */
-#include "aggregate/stage.h"
+/* $lookup. An equality of two fields asks for many documents' values at once, so that a join over a network is no
+ * request a document:
+ *
+ *   input -> [documents waiting] --values--> {foreignField: {$in: values}} -> [documents found, by value] -> joined
+ *
+ * With a pipeline each document has a read of its own, unless the pipeline doesn't depend on the document. */
+#include "aggregate/lookup_spec.h"
+#include "base/interrupt.h"
+#include "base/map.h"
 #include "base/mem.h"
+#include "bson/keyenc.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-struct lookup {
-    const char *from;
-    const char *local_field; /* NULL: no equality */
-    struct path local_path;
-    const char *foreign_field;
-    const char *as;
-    struct bdoc stages; /* data NULL: no pipeline */
-    const char **let_names;
-    struct expr **let_values;
-    uint32_t let_count;
-    struct expr_env env; /* of the outer command, for the pipeline */
+enum {
+    LOOKUP_BATCH_FIRST = 16, /* documents joined by the first read; four times as many by each further one */
+    LOOKUP_BATCH_MAX = 1024,
+    LOOKUP_INPUT_BYTES = 4 * 1024 * 1024,  /* of documents that wait */
+    LOOKUP_FOUND_BYTES = 32 * 1024 * 1024, /* of documents found for them; with more each has a read of its own */
+    LOOKUP_NONE = UINT32_MAX,
 };
-
-static bool text_option(struct stage_compiler *c, const struct belem *elem, const char **out)
-{
-    uint32_t len;
-    if (elem->val.type != BT_STRING)
-        return err_set(c->err, ERR_FailedToParse, "argument '%s' must be a string, is type %s", elem->key,
-                       bval_type_name(elem->val.type));
-    *out = bval_str(&elem->val, &len);
-    return true;
-}
-
-static bool let_option(struct stage_compiler *c, struct lookup *spec, const struct bval *arg)
-{
-    struct biter iter;
-    struct belem elem;
-    if (arg->type != BT_DOCUMENT)
-        return err_set(c->err, ERR_FailedToParse, "$lookup argument 'let' must be an object");
-    uint32_t count = bdoc_count(bval_doc(arg));
-    spec->let_names = arena_alloc(c->arena, (count + 1) * sizeof(char *));
-    spec->let_values = arena_alloc(c->arena, (count + 1) * sizeof(struct expr *));
-    biter_init(&iter, bval_doc(arg));
-    while (biter_next(&iter, &elem)) {
-        spec->let_names[spec->let_count] = elem.key;
-        if (!expr_compile(c->arena, &elem.val, c->env, &spec->let_values[spec->let_count], c->err))
-            return false;
-        spec->let_count++;
-    }
-    return true;
-}
-
-static bool lookup_option(struct stage_compiler *c, struct lookup *spec, const struct belem *elem)
-{
-    if (strcmp(elem->key, "from") == 0)
-        return text_option(c, elem, &spec->from);
-    if (strcmp(elem->key, "localField") == 0)
-        return text_option(c, elem, &spec->local_field);
-    if (strcmp(elem->key, "foreignField") == 0)
-        return text_option(c, elem, &spec->foreign_field);
-    if (strcmp(elem->key, "as") == 0)
-        return text_option(c, elem, &spec->as);
-    if (strcmp(elem->key, "let") == 0)
-        return let_option(c, spec, &elem->val);
-    if (strcmp(elem->key, "pipeline") != 0 && strcmp(elem->key, "coll") != 0)
-        return err_set(c->err, ERR_FailedToParse, "unknown argument to $lookup: %s", elem->key);
-    if (elem->key[0] == 'c')
-        return text_option(c, elem, &spec->from);
-    if (elem->val.type != BT_ARRAY)
-        return err_set(c->err, ERR_TypeMismatch, "'pipeline' option must be specified as an array");
-    spec->stages = bval_doc(&elem->val);
-    return true;
-}
-
-/* The variables that the pipeline sees: those of the command and its own. `doc` data NULL: nulls, for a trial. */
-static bool make_let(const struct lookup *spec, struct bdoc doc, struct arena *arena, struct bdoc *out, struct err *err)
-{
-    struct buf buf = BUF_INIT;
-    struct biter iter;
-    struct belem elem;
-    bool ok = true;
-    size_t start = write_begin(&buf);
-    for (uint32_t i = 0; ok && i < spec->let_count; i++) {
-        struct bval val = BVAL_NULL;
-        ok = doc.data == NULL || expr_eval(spec->let_values[i], doc, arena, &val, err);
-        if (val.type == BT_EOO) {
-            write_str(&buf, spec->let_names[i], "$$REMOVE", strlen("$$REMOVE"));
-            continue;
-        }
-        size_t literal = write_begin_field(&buf, spec->let_names[i], strlen(spec->let_names[i]), BT_DOCUMENT);
-        write_value(&buf, "$literal", 8, &val);
-        write_end(&buf, literal);
-    }
-    if (spec->env.let.data != NULL) {
-        biter_init(&iter, spec->env.let);
-        while (biter_next(&iter, &elem))
-            write_elem(&buf, &elem);
-    }
-    write_end(&buf, start);
-    struct bval let = make_doc(arena, &buf, BT_DOCUMENT);
-    *out = bval_doc(&let);
-    return ok;
-}
-
-static bool compile_inner(const struct lookup *spec, struct bdoc let, struct arena *arena, struct pipeline **out,
-                          struct err *err)
-{
-    struct expr_env *env = arena_copy(arena, &spec->env, sizeof spec->env);
-    env->let = let;
-    return pipeline_compile(arena, spec->stages, env, out, err);
-}
-
-/* Errors of the pipeline are told before any document is read. */
-static bool try_inner(struct stage_compiler *c, const struct lookup *spec)
-{
-    struct bdoc let;
-    struct pipeline *inner;
-    struct bval unused;
-    if (spec->stages.data == NULL)
-        return true;
-    if (!make_let(spec, (struct bdoc){0}, c->arena, &let, c->err) ||
-        !compile_inner(spec, let, c->arena, &inner, c->err))
-        return false;
-    if (pipeline_sink_stage(inner, &unused) != NULL)
-        return err_set(c->err, 51047, "%s is not allowed within a $lookup's sub-pipeline",
-                       pipeline_sink_stage(inner, &unused));
-    return true;
-}
 
 static bool compile_lookup(struct stage_compiler *c, struct stage *stage, const struct bval *operand)
 {
@@ -138,9 +35,10 @@ static bool compile_lookup(struct stage_compiler *c, struct stage *stage, const 
     while (biter_next(&iter, &elem))
         if (!lookup_option(c, spec, &elem))
             return false;
-    if (spec->from == NULL || spec->as == NULL)
+    bool from_missing = spec->from == NULL && (spec->stages.data == NULL || spec->local_field != NULL);
+    if (from_missing || spec->as == NULL)
         return err_set(c->err, ERR_FailedToParse, "must specify '%s' field for a $lookup",
-                       spec->from == NULL ? "from" : "as");
+                       from_missing ? "from" : "as");
     if ((spec->local_field == NULL) != (spec->foreign_field == NULL))
         return err_set(c->err, ERR_FailedToParse,
                        "$lookup requires both or neither of 'localField' and 'foreignField' to be "
@@ -151,125 +49,293 @@ static bool compile_lookup(struct stage_compiler *c, struct stage *stage, const 
                        "to be specified");
     stage->extra = spec;
     stage->path = spec->from;
-    if (spec->local_field != NULL && !stage_compile_path(c, spec->local_field, &spec->local_path))
+    if (spec->local_field != NULL && (!stage_compile_path(c, spec->local_field, &spec->local_path) ||
+                                      !stage_compile_path(c, spec->foreign_field, &spec->foreign_path)))
         return false;
-    return try_inner(c, spec);
+    return lookup_check(c, spec, "$lookup");
 }
 
-static bool compile_union_with(struct stage_compiler *c, struct stage *stage, const struct bval *operand)
-{
-    struct biter iter;
-    struct belem elem;
-    struct lookup *spec = arena_alloc(c->arena, sizeof *spec);
-    uint32_t len;
-    if (operand->type != BT_DOCUMENT && operand->type != BT_STRING)
-        return err_set(c->err, ERR_FailedToParse, "the $unionWith stage specification must be an object or string");
-    if (c->env != NULL)
-        spec->env = *c->env;
-    if (operand->type == BT_STRING) {
-        spec->from = bval_str(operand, &len);
-    } else {
-        biter_init(&iter, bval_doc(operand));
-        while (biter_next(&iter, &elem))
-            if (!lookup_option(c, spec, &elem))
-                return false;
-    }
-    if (spec->from == NULL)
-        return err_set(c->err, 40414, "BSON field '$unionWith.coll' is missing but a required field");
-    stage->extra = spec;
-    stage->path = spec->from;
-    return try_inner(c, spec);
-}
-
-/* {$or: [{foreignField: {$eq: value}}, ...]} under construction. */
-struct equalities {
-    const struct lookup *spec;
-    struct arena *arena;
-    struct buf buf;
-    uint32_t count;
+/* A found document under one of its values. */
+struct entry {
+    uint32_t doc;
+    uint32_t next; /* LOOKUP_NONE: the last */
 };
 
-static void add_equality(struct equalities *e, const struct bval *val)
-{
-    struct bdoc equal = stage_wrap(e->arena, "$eq", val);
-    struct bval condition = bval_from_doc(equal);
-    struct bdoc one = stage_wrap(e->arena, e->spec->foreign_field, &condition);
-    struct bval entry = bval_from_doc(one);
-    write_item(&e->buf, e->count++, &entry);
-}
-
-static bool add_local_value(void *arg, const struct path_hit *hit)
-{
-    if (hit->val.type != BT_EOO && hit->val.type != BT_UNDEFINED)
-        add_equality(arg, &hit->val);
-    return true;
-}
-
-/* Any of the values at the local path, arrays expanded; without one it looks for null. */
-static struct bdoc equality_filter(const struct lookup *spec, struct bdoc doc, struct arena *arena)
-{
-    struct equalities e = {.spec = spec, .arena = arena};
-    if (spec->local_field == NULL)
-        return bdoc_empty();
-    size_t start = write_begin(&e.buf);
-    size_t list = write_begin_field(&e.buf, "$or", 3, BT_ARRAY);
-    path_each(&spec->local_path, doc, PATH_LEAF_ELEMENTS, add_local_value, &e);
-    if (e.count == 0)
-        add_equality(&e, &BVAL_NULL);
-    write_end(&e.buf, list);
-    write_end(&e.buf, start);
-    struct bval filter = make_doc(arena, &e.buf, BT_DOCUMENT);
-    return bval_doc(&filter);
-}
-
-/* Another collection being read, through the stage's own pipeline if it has one. */
-struct foreign_run {
-    struct doc_source source;
-    struct pipeline_run *inner; /* NULL: no pipeline */
-    struct arena arena;
-    bool open;
+struct lookup_state {
+    struct buf inputs; /* documents end to end */
+    uint32_t input_count;
+    size_t input_at; /* the next to be joined */
+    uint32_t batch_max;
+    uint32_t single; /* so many of those waiting have a read of their own */
+    struct buf found;
+    size_t *found_at; /* where each document begins */
+    uint32_t found_count;
+    uint32_t found_room;
+    struct map by_value; /* encoded value -> number of its newest entry, in the arena */
+    struct entry *entries;
+    uint32_t entry_count;
+    uint32_t entry_room;
+    struct arena arena;     /* of the batch */
+    struct filter *is_null; /* {foreignField: null}; compiled when needed */
+    struct buf key;
+    uint32_t *hits; /* documents found for one input */
+    uint32_t hit_count;
+    uint32_t hit_room;
+    size_t held_bytes; /* told to stage_hold */
+    bool shared_done;  /* `shared` holds the array that all documents get */
+    struct buf shared;
 };
 
-static bool foreign_begin(struct stage_run *run, struct foreign_run *f, struct bdoc doc, struct err *err)
+static void *grow(void *array, uint32_t count, uint32_t *room, size_t size)
+{
+    if (count < *room)
+        return array;
+    *room = *room == 0 ? 64 : *room * 2;
+    return mem_realloc(array, *room * size);
+}
+
+static void batch_clear(struct lookup_state *s)
+{
+    buf_clear(&s->inputs);
+    buf_clear(&s->found);
+    map_deinit(&s->by_value);
+    s->by_value = MAP_INIT;
+    s->input_count = s->found_count = s->entry_count = s->single = 0;
+    s->input_at = 0;
+    filter_release(s->is_null);
+    s->is_null = NULL;
+    arena_deinit(&s->arena);
+    arena_init(&s->arena);
+}
+
+static bool hold(struct stage_run *run, struct lookup_state *s, struct err *err)
+{
+    size_t now = s->inputs.len + s->found.len + s->shared.len;
+    int64_t change = (int64_t)now - (int64_t)s->held_bytes;
+    s->held_bytes = now;
+    return stage_hold(run, change, err);
+}
+
+static const struct bval_order *order_of(const struct stage_run *run)
 {
     const struct lookup *spec = run->stage->extra;
-    const struct pipeline_foreign *foreign = run->run->foreign;
-    struct pipeline *inner = NULL;
-    struct pipeline_foreign_query query = {.coll = spec->from};
-    arena_init(&f->arena);
-    if (foreign == NULL)
-        return err_set(err, ERR_NotImplemented, "%s is not supported here", run->stage->type->name);
-    if (spec->stages.data != NULL && !make_let(spec, doc, &f->arena, &query.let, err))
-        return false;
-    if (foreign->runs_stages)
-        query.stages = spec->stages;
-    else if (spec->stages.data != NULL && !compile_inner(spec, query.let, &f->arena, &inner, err))
-        return false;
-    query.filter = equality_filter(spec, doc, &f->arena);
-    if (!foreign->open(foreign->arg, &query, &f->source, err))
-        return false;
-    f->open = true;
-    if (inner == NULL)
+    return spec->env.order;
+}
+
+/* The list of values under construction. */
+struct wanted {
+    struct lookup_state *state;
+    const struct bval_order *order;
+    struct map seen;
+    struct buf values; /* unfinished array */
+    uint32_t count;
+    bool has_regex; /* $in would take it for a pattern */
+};
+
+static void want(void *arg, const struct bval *val)
+{
+    struct wanted *w = arg;
+    struct buf *key = &w->state->key;
+    w->has_regex |= val->type == BT_REGEX;
+    buf_clear(key);
+    keyenc_append_ordered(key, val, false, w->order);
+    if (map_put(&w->seen, key->data, key->len, w) == NULL)
+        write_item(&w->values, w->count++, val);
+}
+
+/* {foreignField: {$in: [...]}} for all documents that wait; data NULL: they need reads of their own. */
+static struct bdoc batch_filter(const struct stage_run *run, struct lookup_state *s)
+{
+    const struct lookup *spec = run->stage->extra;
+    struct wanted w = {.state = s, .order = order_of(run)};
+    struct bdoc filter = {0};
+    write_begin(&w.values);
+    for (size_t at = 0; at < s->inputs.len;) {
+        struct bdoc doc = write_view(&s->inputs, at);
+        lookup_local_values(spec, doc, want, &w);
+        at += doc.len;
+    }
+    write_end(&w.values, 0);
+    if (!w.has_regex && w.values.len <= LOOKUP_INPUT_BYTES) {
+        struct bval values = make_doc(&s->arena, &w.values, BT_ARRAY);
+        struct bdoc in = stage_wrap(&s->arena, "$in", &values);
+        struct bval condition = bval_from_doc(in);
+        filter = stage_wrap(&s->arena, spec->foreign_field, &condition);
+    }
+    buf_deinit(&w.values);
+    map_deinit(&w.seen);
+    return filter;
+}
+
+/* One found document being filed. */
+struct filing {
+    struct lookup_state *state;
+    const struct bval_order *order;
+};
+
+static bool file_value(void *arg, const struct path_hit *hit)
+{
+    struct filing *filing = arg;
+    struct lookup_state *s = filing->state;
+    if (hit->val.type == BT_EOO || hit->val.type == BT_NULL || hit->val.type == BT_UNDEFINED)
         return true;
-    size_t held = run->run->memory_bytes;
-    size_t limit = run->run->memory_limit_bytes;
-    f->inner = pipeline_run_new(inner, 0, f->source, limit > held ? limit - held : 0);
-    pipeline_run_set_foreign(f->inner, foreign);
+    buf_clear(&s->key);
+    keyenc_append_ordered(&s->key, &hit->val, false, filing->order);
+    uint32_t *head = map_get(&s->by_value, s->key.data, s->key.len);
+    if (head == NULL) {
+        head = arena_alloc(&s->arena, sizeof *head);
+        *head = LOOKUP_NONE;
+        map_put(&s->by_value, s->key.data, s->key.len, head);
+    }
+    s->entries = grow(s->entries, s->entry_count, &s->entry_room, sizeof *s->entries);
+    s->entries[s->entry_count] = (struct entry){.doc = s->found_count, .next = *head};
+    *head = s->entry_count++;
     return true;
 }
 
-static bool foreign_next(struct foreign_run *f, struct bdoc *out, struct err *err)
+/* Reads all documents for those that wait. *too_many: there is no room for them. */
+static bool batch_read(struct stage_run *run, struct lookup_state *s, struct bdoc filter, bool *too_many,
+                       struct err *err)
 {
-    return f->inner != NULL ? pipeline_run_next(f->inner, out, err) : f->source.next(f->source.arg, out, err);
+    const struct lookup *spec = run->stage->extra;
+    struct foreign_run f = {0};
+    struct filing filing = {s, order_of(run)};
+    struct bdoc doc = {0};
+    *too_many = false;
+    bool ok = lookup_begin(run, &f, bdoc_empty(), filter, err);
+    while (ok && !*too_many) {
+        ok = interrupt_step(err) && lookup_next(&f, &doc, err);
+        if (!ok || doc.data == NULL)
+            break;
+        *too_many = s->found.len + doc.len > LOOKUP_FOUND_BYTES;
+        s->found_at = grow(s->found_at, s->found_count, &s->found_room, sizeof *s->found_at);
+        s->found_at[s->found_count] = s->found.len;
+        buf_append(&s->found, doc.data, doc.len);
+        path_each(&spec->foreign_path, doc, PATH_LEAF_ELEMENTS_AND_ARRAY, file_value, &filing);
+        s->found_count++;
+    }
+    lookup_end(run, &f);
+    return ok;
 }
 
-static void foreign_end(struct stage_run *run, struct foreign_run *f)
+/* Takes the next documents of the input and reads what they are joined with. Afterwards none waits: the end. */
+static bool batch_fill(struct stage_run *run, struct lookup_state *s, struct err *err)
 {
-    pipeline_run_free(f->inner);
-    if (f->open)
-        run->run->foreign->close(run->run->foreign->arg, &f->source);
-    arena_deinit(&f->arena);
-    *f = (struct foreign_run){0};
+    struct bdoc doc;
+    bool too_many = false;
+    batch_clear(s);
+    s->batch_max = s->batch_max == 0 ? LOOKUP_BATCH_FIRST : s->batch_max * 4;
+    if (s->batch_max > LOOKUP_BATCH_MAX)
+        s->batch_max = LOOKUP_BATCH_MAX;
+    while (!run->done && s->input_count < s->batch_max && s->inputs.len < LOOKUP_INPUT_BYTES) {
+        if (!stage_input(run, &doc, err))
+            return false;
+        run->done = doc.data == NULL;
+        if (run->done)
+            break;
+        buf_append(&s->inputs, doc.data, doc.len);
+        s->input_count++;
+    }
+    if (s->input_count == 0)
+        return hold(run, s, err);
+    struct bdoc filter = s->input_count > 1 ? batch_filter(run, s) : (struct bdoc){0};
+    if (filter.data != NULL && !batch_read(run, s, filter, &too_many, err))
+        return false;
+    if (filter.data == NULL || too_many) {
+        s->single = s->input_count;
+        buf_clear(&s->found);
+    }
+    return hold(run, s, err);
+}
+
+static struct bdoc found_doc(const struct lookup_state *s, uint32_t index)
+{
+    return write_view(&s->found, s->found_at[index]);
+}
+
+/* One input document looking for its own. */
+struct matching {
+    struct stage_run *run;
+    struct lookup_state *state;
+    struct err *err;
+    bool ok;
+};
+
+static void add_hit(struct lookup_state *s, uint32_t doc)
+{
+    s->hits = grow(s->hits, s->hit_count, &s->hit_room, sizeof *s->hits);
+    s->hits[s->hit_count++] = doc;
+}
+
+static void match_null(struct matching *m)
+{
+    const struct lookup *spec = m->run->stage->extra;
+    struct lookup_state *s = m->state;
+    if (s->is_null == NULL) {
+        struct bdoc filter = stage_wrap(&s->arena, spec->foreign_field, &BVAL_NULL);
+        m->ok = filter_compile(&s->arena, filter, &spec->env, &s->is_null, m->err);
+    }
+    for (uint32_t i = 0; m->ok && i < s->found_count; i++) {
+        bool matched = false;
+        m->ok = interrupt_step(m->err) && filter_eval(s->is_null, found_doc(s, i), NULL, &matched, m->err);
+        if (m->ok && matched)
+            add_hit(s, i);
+    }
+}
+
+static void match_value(void *arg, const struct bval *val)
+{
+    struct matching *m = arg;
+    struct lookup_state *s = m->state;
+    if (!m->ok)
+        return;
+    if (val->type == BT_NULL) {
+        match_null(m);
+        return;
+    }
+    buf_clear(&s->key);
+    keyenc_append_ordered(&s->key, val, false, order_of(m->run));
+    const uint32_t *head = map_get(&s->by_value, s->key.data, s->key.len);
+    for (uint32_t at = head == NULL ? LOOKUP_NONE : *head; at != LOOKUP_NONE; at = s->entries[at].next)
+        add_hit(s, s->entries[at].doc);
+}
+
+static int compare_u32(const void *a, const void *b)
+{
+    uint32_t left = *(const uint32_t *)a;
+    uint32_t right = *(const uint32_t *)b;
+    return (left > right) - (left < right);
+}
+
+static bool too_large(const struct buf *array, struct err *err)
+{
+    return array->len > BDOC_MAX_INTERNAL_BYTES &&
+           !err_set(err, 4568, "Total size of documents matching in $lookup exceeds maximum document size");
+}
+
+/* The array of found documents that belong to `doc`, in the order in which they were read. */
+static bool match_found(struct stage_run *run, struct lookup_state *s, struct bdoc doc, struct buf *array,
+                        struct err *err)
+{
+    struct matching m = {.run = run, .state = s, .err = err, .ok = true};
+    s->hit_count = 0;
+    lookup_local_values(run->stage->extra, doc, match_value, &m);
+    if (!m.ok)
+        return false;
+    if (s->hit_count > 1)
+        qsort(s->hits, s->hit_count, sizeof *s->hits, compare_u32);
+    size_t start = write_begin(array);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < s->hit_count; i++) {
+        if (i > 0 && s->hits[i] == s->hits[i - 1])
+            continue;
+        struct bval val = bval_from_doc(found_doc(s, s->hits[i]));
+        write_item(array, count++, &val);
+        if (too_large(array, err))
+            return false;
+    }
+    write_end(array, start);
+    return true;
 }
 
 static bool collect(struct foreign_run *f, struct buf *array, struct err *err)
@@ -277,73 +343,117 @@ static bool collect(struct foreign_run *f, struct buf *array, struct err *err)
     struct bdoc doc;
     size_t start = write_begin(array);
     for (uint32_t i = 0;; i++) {
-        if (!foreign_next(f, &doc, err))
+        if (!lookup_next(f, &doc, err))
             return false;
         if (doc.data == NULL)
             break;
         struct bval val = bval_from_doc(doc);
         write_item(array, i, &val);
-        if (array->len > BDOC_MAX_INTERNAL_BYTES)
-            return err_set(err, 4568, "Total size of documents matching in $lookup exceeds maximum document size");
+        if (too_large(array, err))
+            return false;
     }
     write_end(array, start);
     return true;
 }
 
-static bool next_lookup(struct stage_run *run, struct bdoc *out, struct err *err)
+/* A read for this document alone. */
+static bool read_single(struct stage_run *run, struct bdoc doc, struct buf *array, struct err *err)
+{
+    struct foreign_run f = {0};
+    bool ok = lookup_begin(run, &f, doc, (struct bdoc){0}, err) && collect(&f, array, err);
+    lookup_end(run, &f);
+    return ok;
+}
+
+static void join(struct stage_run *run, struct bdoc doc, const struct buf *array, struct bdoc *out)
 {
     const struct lookup *spec = run->stage->extra;
-    struct foreign_run f = {0};
+    struct bval joined = {.type = BT_ARRAY, .len = (uint32_t)array->len, .data = array->data};
+    buf_clear(&run->out);
+    size_t start = write_begin(&run->out);
+    stage_write_replaced(doc, spec->as, &joined, &run->out);
+    write_end(&run->out, start);
+    *out = write_view(&run->out, start);
+}
+
+/* By equality alone: many at once. */
+static bool next_batched(struct stage_run *run, struct lookup_state *s, struct bdoc *out, struct err *err)
+{
     struct buf array = BUF_INIT;
-    struct bdoc doc;
+    *out = (struct bdoc){0};
+    if (s->input_at == s->inputs.len && !batch_fill(run, s, err))
+        return false;
+    if (s->input_count == 0)
+        return true;
+    struct bdoc doc = write_view(&s->inputs, s->input_at);
+    s->input_at += doc.len;
+    bool ok;
+    if (s->single > 0) {
+        s->single--;
+        ok = read_single(run, doc, &array, err);
+    } else {
+        ok = match_found(run, s, doc, &array, err);
+    }
+    if (ok)
+        join(run, doc, &array, out);
+    buf_deinit(&array);
+    return ok;
+}
+
+/* By a pipeline: a read for each document, or one for all. */
+static bool next_each(struct stage_run *run, struct lookup_state *s, struct bdoc *out, struct err *err)
+{
+    const struct lookup *spec = run->stage->extra;
+    bool same = spec->let_count == 0 && spec->local_field == NULL;
+    struct buf array = BUF_INIT;
     if (!stage_input(run, out, err))
         return false;
     if (out->data == NULL)
         return true;
-    doc = *out;
-    bool ok = foreign_begin(run, &f, doc, err) && collect(&f, &array, err);
-    foreign_end(run, &f);
-    if (ok) {
-        struct bval joined = {.type = BT_ARRAY, .len = (uint32_t)array.len, .data = array.data};
-        buf_clear(&run->out);
-        size_t start = write_begin(&run->out);
-        stage_write_replaced(doc, spec->as, &joined, &run->out);
-        write_end(&run->out, start);
-        *out = write_view(&run->out, start);
+    if (same && s->shared_done) {
+        join(run, *out, &s->shared, out);
+        return true;
+    }
+    bool ok = read_single(run, *out, &array, err);
+    if (ok)
+        join(run, *out, &array, out);
+    if (ok && same) {
+        s->shared = array;
+        s->shared_done = true;
+        return hold(run, s, err);
     }
     buf_deinit(&array);
     return ok;
 }
 
-static bool next_union_with(struct stage_run *run, struct bdoc *out, struct err *err)
+static bool next_lookup(struct stage_run *run, struct bdoc *out, struct err *err)
 {
-    struct foreign_run *f = run->state;
-    if (!run->done) {
-        if (!stage_input(run, out, err))
-            return false;
-        if (out->data != NULL)
-            return true;
-        run->done = true;
-        f = mem_alloc(sizeof *f);
-        run->state = f;
-        if (!foreign_begin(run, f, bdoc_empty(), err))
-            return false;
+    const struct lookup *spec = run->stage->extra;
+    struct lookup_state *s = run->state;
+    if (s == NULL) {
+        s = mem_alloc(sizeof *s);
+        arena_init(&s->arena);
+        run->state = s;
     }
-    return foreign_next(f, out, err);
+    return spec->stages.data == NULL ? next_batched(run, s, out, err) : next_each(run, s, out, err);
 }
 
-static void close_union_with(struct stage_run *run)
+static void close_lookup(struct stage_run *run)
 {
-    if (run->state == NULL)
+    struct lookup_state *s = run->state;
+    if (s == NULL)
         return;
-    foreign_end(run, run->state);
-    mem_free(run->state);
+    batch_clear(s);
+    buf_deinit(&s->inputs);
+    buf_deinit(&s->found);
+    buf_deinit(&s->key);
+    buf_deinit(&s->shared);
+    arena_deinit(&s->arena);
+    mem_free(s->found_at);
+    mem_free(s->entries);
+    mem_free(s->hits);
+    mem_free(s);
 }
 
 const struct stage_type stage_lookup = {
-    .name = "$lookup", .compile = compile_lookup, .next = next_lookup, .spread = SPREAD_MERGE};
-const struct stage_type stage_union_with = {.name = "$unionWith",
-                                            .compile = compile_union_with,
-                                            .next = next_union_with,
-                                            .close = close_union_with,
-                                            .spread = SPREAD_MERGE};
+    .name = "$lookup", .compile = compile_lookup, .next = next_lookup, .close = close_lookup, .spread = SPREAD_MERGE};
