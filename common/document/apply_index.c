@@ -20,26 +20,38 @@ static const struct collection *again(struct document_apply *apply, const char *
     return catalog_find(apply->txn, ns, strlen(ns));
 }
 
-static bool check_spec(const struct apply_target *target, struct bdoc spec, bool *is_new, struct err *err)
+/* `seen` holds the new specifications before this one. */
+static bool check_new(const struct apply_target *target, struct bdoc normal, bson_t *seen, struct err *err)
+{
+    struct bval key;
+    struct bval unique;
+    struct bval prepared;
+    struct biter iter;
+    struct belem elem;
+    bdoc_find(normal, "key", &key);
+    bdoc_find(normal, "unique", &unique);
+    bdoc_find(normal, "prepareUnique", &prepared);
+    if (target->view != NULL && !target->ownership->may_create_index(
+                                    target->view, bval_doc(&key), bval_truthy(&unique) || bval_truthy(&prepared), err))
+        return false;
+    biter_init(&iter, bdoc_of(seen));
+    while (biter_next(&iter, &elem)) {
+        if (bdoc_same(bval_doc(&elem.val), normal))
+            return err_set(err, ERR_IndexAlreadyExists, "the command has the same index twice");
+    }
+    struct bval val = bval_from_doc(normal);
+    bval_append(seen, "", 0, &val);
+    return true;
+}
+
+static bool check_spec(const struct apply_target *target, struct bdoc spec, bson_t *seen, struct err *err)
 {
     bson_t normal = BSON_INITIALIZER;
     bool ok = index_spec_normalise(store_of(target->apply->txn), spec, collection_default_collation(target->coll),
                                    &normal, err);
-    *is_new = false;
     if (ok) {
         enum index_compare compared = collection_compare_index(target->coll, bdoc_of(&normal), NULL, err);
-        *is_new = compared == INDEX_IS_NEW;
-        ok = compared != INDEX_CONFLICT;
-    }
-    if (ok && *is_new && target->view != NULL) {
-        struct bval key;
-        struct bval unique;
-        struct bval prepared;
-        bdoc_find(bdoc_of(&normal), "key", &key);
-        bdoc_find(bdoc_of(&normal), "unique", &unique);
-        bdoc_find(bdoc_of(&normal), "prepareUnique", &prepared);
-        ok = target->ownership->may_create_index(target->view, bval_doc(&key),
-                                                 bval_truthy(&unique) || bval_truthy(&prepared), err);
+        ok = compared == INDEX_EXISTS || (compared == INDEX_IS_NEW && check_new(target, bdoc_of(&normal), seen, err));
     }
     bson_destroy(&normal);
     return ok;
@@ -111,17 +123,17 @@ static bool make_all(struct document_apply *apply, const char *ns, struct bdoc s
 
 static bool check_all(const struct apply_target *target, struct bdoc specs, struct err *err)
 {
+    bson_t seen = BSON_INITIALIZER;
+    bool ok = true;
     struct biter iter;
     struct belem elem;
     biter_init(&iter, specs);
-    while (biter_next(&iter, &elem)) {
-        bool is_new;
-        if (elem.val.type != BT_DOCUMENT)
-            return apply_damaged(err);
-        if (!check_spec(target, bval_doc(&elem.val), &is_new, err))
-            return false;
+    while (ok && biter_next(&iter, &elem)) {
+        ok = elem.val.type == BT_DOCUMENT || apply_damaged(err);
+        ok = ok && check_spec(target, bval_doc(&elem.val), &seen, err);
     }
-    return true;
+    bson_destroy(&seen);
+    return ok;
 }
 
 static void write_result(struct buf *result, const struct made *made, bool created, uint32_t before, uint32_t after)
@@ -154,7 +166,8 @@ bool apply_create_indexes(struct document_apply *apply, struct codec_reader *rea
     if (!apply_target_open(&target, apply, header.ns, header.version, header.create_uuid, err))
         return false;
     uint32_t before = target.coll->index_count;
-    bool ok = check_all(&target, header.specs, err) && make_all(apply, header.ns, header.specs, &made, err);
+    bool ok = apply_target_check_writable(&target, err) && check_all(&target, header.specs, err) &&
+              make_all(apply, header.ns, header.specs, &made, err);
     apply_target_close(&target);
     if (!ok && !existed)
         catalog_drop(apply->txn, again(apply, header.ns));
@@ -341,7 +354,8 @@ bool apply_drop_indexes(struct document_apply *apply, struct codec_reader *reade
         return apply_damaged(err);
     if (!apply_target_open(&target, apply, ns, version, NULL, err))
         return false;
-    bool ok = target.coll != NULL || err_set(err, ERR_NamespaceNotFound, "ns not found %s", ns);
+    bool ok = target.coll != NULL ? apply_target_check_writable(&target, err)
+                                  : err_set(err, ERR_NamespaceNotFound, "ns not found %s", ns);
     if (ok) {
         buf_append_le32(result, target.coll->index_count);
         if (bval_is_str(&which, "*"))
