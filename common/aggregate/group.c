@@ -1,4 +1,6 @@
-/* $group, and the two halves of a $group over shards: each shard makes partial states, the router merges them. */
+/* $group, and the two halves of a $group over shards: each shard makes partial states, the router merges them. Groups
+ * that don't fit into memory go to the disk as partial states too, in the order of their keys, and are merged at the
+ * end. */
 #include "aggregate/accumulator.h"
 #include "aggregate/stage.h"
 #include "base/mem.h"
@@ -13,7 +15,8 @@ enum group_mode {
 };
 
 enum {
-    GROUP_ENTRY_BYTES = 128, /* of one group beside key, _id and accumulators */
+    GROUP_ENTRY_BYTES = 128,                     /* of one group beside key, _id and accumulators */
+    GROUP_SPILL_BUFFER_BYTES = 16 * 1024 * 1024, /* of states on their way to the disk */
 };
 
 struct group_spec {
@@ -37,6 +40,11 @@ struct group_state {
     size_t capacity;
     size_t next;
     struct buf key;
+    size_t held_bytes; /* by the groups, as told to stage_try_hold */
+
+    struct sorter *spilled; /* partial states by key; NULL: all groups are in memory */
+    struct sort_item item;  /* the next of them; valid with has_item */
+    bool has_item;
 };
 
 static const char *only_name(const struct bval *id)
@@ -127,7 +135,18 @@ static bool group_id(struct stage_run *run, struct bdoc doc, struct bval *id, st
     return true;
 }
 
-static bool add_document(struct stage_run *run, struct group_state *state, struct bdoc doc, struct err *err)
+/* Counts what the groups hold; beyond the limit they go to the disk. */
+static bool hold(struct stage_run *run, struct group_state *state, int64_t bytes, bool *full, struct err *err)
+{
+    state->held_bytes = (size_t)((int64_t)state->held_bytes + bytes);
+    if (stage_try_hold(run, bytes))
+        return true;
+    *full = run->run->space != NULL;
+    return *full || stage_hold(run, 0, err);
+}
+
+/* *full: the groups have to go to the disk before more documents come. */
+static bool add_document(struct stage_run *run, struct group_state *state, struct bdoc doc, bool *full, struct err *err)
 {
     const struct group_spec *spec = run->stage->group;
     struct bval id;
@@ -141,7 +160,7 @@ static bool add_document(struct stage_run *run, struct group_state *state, struc
     if (group == NULL) {
         group = add_group(state, spec, &id);
         before = 0;
-        if (!stage_hold(run, (int64_t)state->key.len, err) || !begin_group(run, group, &id, err))
+        if (!hold(run, state, (int64_t)state->key.len, full, err) || !begin_group(run, group, &id, err))
             return false;
     }
     for (uint32_t i = 0; i < spec->field_count; i++) {
@@ -156,23 +175,10 @@ static bool add_document(struct stage_run *run, struct group_state *state, struc
             return false;
         }
     }
-    return stage_hold(run, (int64_t)group_bytes(group, spec) - (int64_t)before, err);
+    return hold(run, state, (int64_t)group_bytes(group, spec) - (int64_t)before, full, err);
 }
 
-static bool fill(struct stage_run *run, struct group_state *state, struct err *err)
-{
-    struct bdoc doc;
-    for (;;) {
-        if (!stage_input(run, &doc, err))
-            return false;
-        if (doc.data == NULL)
-            return true;
-        if (!add_document(run, state, doc, err))
-            return false;
-    }
-}
-
-static bool write_group(struct stage_run *run, struct group *group, struct bdoc *out, struct err *err)
+static bool write_group(struct stage_run *run, struct group *group, bool partial, struct bdoc *out, struct err *err)
 {
     const struct group_spec *spec = run->stage->group;
     struct bval id = {.type = group->id_type, .len = (uint32_t)group->id.len, .data = group->id.data};
@@ -181,7 +187,7 @@ static bool write_group(struct stage_run *run, struct group *group, struct bdoc 
     write_value(&run->out, "_id", 3, &id);
     for (uint32_t i = 0; i < spec->field_count; i++) {
         const struct accumulator_field *field = &spec->fields[i];
-        if (spec->mode == GROUP_PARTIAL)
+        if (partial)
             accumulator_write_partial(&group->accumulators[i], field, &run->out);
         else
             accumulator_write(&group->accumulators[i], field, &run->out);
@@ -194,6 +200,121 @@ static bool write_group(struct stage_run *run, struct group *group, struct bdoc 
     return true;
 }
 
+static void free_group(const struct group_spec *spec, struct group *group)
+{
+    if (group == NULL)
+        return;
+    for (uint32_t i = 0; i < spec->field_count; i++)
+        accumulator_deinit(&group->accumulators[i]);
+    buf_deinit(&group->id);
+    mem_free(group);
+}
+
+static void drop_groups(struct stage_run *run, struct group_state *state)
+{
+    for (size_t i = 0; i < state->count; i++)
+        free_group(run->stage->group, state->groups[i]);
+    map_deinit(&state->by_key);
+    state->by_key = MAP_INIT;
+    state->count = 0;
+    (void)stage_try_hold(run, -(int64_t)state->held_bytes);
+    state->held_bytes = 0;
+}
+
+/* ---- on the disk ---- */
+
+/* Writes the states of all groups out. */
+static bool spill(struct stage_run *run, struct group_state *state, struct err *err)
+{
+    struct bdoc doc;
+    if (state->spilled == NULL)
+        state->spilled = sorter_new(
+            &(struct sorter_options){.memory_limit_bytes = GROUP_SPILL_BUFFER_BYTES, .space = run->run->space});
+    for (struct map_entry *entry = map_next(&state->by_key, NULL); entry != NULL;
+         entry = map_next(&state->by_key, entry)) {
+        if (!write_group(run, entry->value, true, &doc, err) ||
+            !sorter_add(state->spilled, entry->key, entry->key_len, doc, 0, err))
+            return false;
+    }
+    drop_groups(run, state);
+    return true;
+}
+
+static bool merge_item(struct group *group, const struct group_spec *spec, struct bdoc doc, struct err *err)
+{
+    for (uint32_t i = 0; i < spec->field_count; i++) {
+        struct bval val;
+        bdoc_find(doc, spec->fields[i].name, &val);
+        if (!accumulator_merge(&group->accumulators[i], &spec->fields[i], &val, err))
+            return false;
+    }
+    return true;
+}
+
+/* One group alone must fit into memory. */
+static bool check_size(const struct stage_run *run, const struct group *group, struct err *err)
+{
+    if (group_bytes(group, run->stage->group) <= run->run->memory_limit_bytes)
+        return true;
+    return err_set(err, ERR_ExceededMemoryLimit, "one group of $group takes more than %zu bytes",
+                   run->run->memory_limit_bytes);
+}
+
+/* All states of the next key, in the order in which they were made. */
+static bool merge_next(struct stage_run *run, struct group_state *state, struct group *group, struct err *err)
+{
+    const struct group_spec *spec = run->stage->group;
+    struct bval id;
+    bdoc_find(state->item.doc, "_id", &id);
+    group->id_type = id.type;
+    buf_append(&group->id, id.data, id.len);
+    buf_clear(&state->key);
+    buf_append(&state->key, state->item.key, state->item.key_len);
+    arena_reset(&run->run->scratch);
+    if (!begin_group(run, group, &id, err))
+        return false;
+    do {
+        if (!merge_item(group, spec, state->item.doc, err) || !check_size(run, group, err) ||
+            !sorter_next(state->spilled, &state->item, &state->has_item, err))
+            return false;
+    } while (state->has_item && state->item.key_len == state->key.len &&
+             memcmp(state->item.key, state->key.data, state->key.len) == 0);
+    return true;
+}
+
+static bool next_spilled(struct stage_run *run, struct group_state *state, struct bdoc *out, struct err *err)
+{
+    const struct group_spec *spec = run->stage->group;
+    if (!state->has_item)
+        return true;
+    struct group *group = mem_alloc(sizeof *group + spec->field_count * sizeof *group->accumulators);
+    bool ok = merge_next(run, state, group, err) && write_group(run, group, spec->mode == GROUP_PARTIAL, out, err);
+    free_group(spec, group);
+    return ok;
+}
+
+static bool fill(struct stage_run *run, struct group_state *state, struct err *err)
+{
+    for (;;) {
+        struct bdoc doc;
+        bool full = false;
+        if (!stage_input(run, &doc, err))
+            return false;
+        if (doc.data == NULL)
+            break;
+        if (!add_document(run, state, doc, &full, err) || (full && !spill(run, state, err)))
+            return false;
+    }
+    if (state->spilled == NULL)
+        return true;
+    if (!spill(run, state, err) || !sorter_finish(state->spilled, err))
+        return false;
+    (void)stage_try_hold(run, (int64_t)sorter_memory_bytes(state->spilled));
+    return sorter_next(state->spilled, &state->item, &state->has_item, err);
+}
+
+/* ---- the stage ---- */
+
 static bool next_group(struct stage_run *run, struct bdoc *out, struct err *err)
 {
     *out = (struct bdoc){0};
@@ -203,9 +324,11 @@ static bool next_group(struct stage_run *run, struct bdoc *out, struct err *err)
             return false;
     }
     struct group_state *state = run->state;
+    if (state->spilled != NULL)
+        return next_spilled(run, state, out, err);
     if (state->next == state->count)
         return true;
-    return write_group(run, state->groups[state->next++], out, err);
+    return write_group(run, state->groups[state->next++], run->stage->group->mode == GROUP_PARTIAL, out, err);
 }
 
 static void close_group(struct stage_run *run)
@@ -213,14 +336,9 @@ static void close_group(struct stage_run *run)
     struct group_state *state = run->state;
     if (state == NULL)
         return;
-    for (size_t i = 0; i < state->count; i++) {
-        for (uint32_t j = 0; j < run->stage->group->field_count; j++)
-            accumulator_deinit(&state->groups[i]->accumulators[j]);
-        buf_deinit(&state->groups[i]->id);
-        mem_free(state->groups[i]);
-    }
+    drop_groups(run, state);
+    sorter_free(state->spilled);
     mem_free(state->groups);
-    map_deinit(&state->by_key);
     buf_deinit(&state->key);
     mem_free(state);
 }

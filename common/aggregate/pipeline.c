@@ -195,6 +195,11 @@ uint32_t pipeline_stage_count(const struct pipeline *pipeline)
     return pipeline->count;
 }
 
+struct bdoc pipeline_stage_source(const struct pipeline *pipeline, uint32_t index)
+{
+    return pipeline->stages[index].source;
+}
+
 const char *pipeline_source_stage(const struct pipeline *pipeline, struct bval *spec)
 {
     *spec = BVAL_MISSING;

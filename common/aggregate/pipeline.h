@@ -30,6 +30,8 @@ bool pipeline_compile(struct arena *arena, struct bdoc stages, const struct expr
 /* Frees early what goes with the arena otherwise. Accepts NULL; not needed. */
 void pipeline_release(struct pipeline *pipeline);
 uint32_t pipeline_stage_count(const struct pipeline *pipeline);
+/* {$name: operand} of one stage, as given or as it was made of another one. */
+struct bdoc pipeline_stage_source(const struct pipeline *pipeline, uint32_t index);
 /* Name and operand of a first stage that makes documents itself ($collStats, $indexStats, $currentOp, $documents,
  * $listSessions, $changeStream ...), else NULL: the daemon produces these documents and runs the stages from 1 on over
  * them. */
@@ -101,6 +103,8 @@ void pipeline_run_set_space(struct pipeline_run *run, struct temp_space *space);
 void pipeline_run_free(struct pipeline_run *run);
 /* The next result, borrowed until the next call; data NULL at the end. Error 292 beyond the memory limit. */
 bool pipeline_run_next(struct pipeline_run *run, struct bdoc *out, struct err *err) ERR_WARN_UNUSED;
+/* Documents that the stage `index` of the run (0: its first_stage) has handed out. */
+uint64_t pipeline_run_stage_given(const struct pipeline_run *run, uint32_t index);
 /* What $group, $sort and the like hold now. */
 size_t pipeline_run_memory_bytes(const struct pipeline_run *run);
 

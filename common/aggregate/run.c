@@ -51,7 +51,10 @@ void pipeline_run_free(struct pipeline_run *run)
 /* The next document of a stage. Each stage may wrap those of the one before. */
 static bool stage_next(struct stage_run *run, struct bdoc *out, struct err *err)
 {
-    return run->stage->type->next(run, out, err) && (out->data == NULL || expr_check_depth(*out, err));
+    if (!run->stage->type->next(run, out, err))
+        return false;
+    run->given += out->data != NULL;
+    return out->data == NULL || expr_check_depth(*out, err);
 }
 
 bool stage_input(struct stage_run *run, struct bdoc *out, struct err *err)
@@ -61,10 +64,15 @@ bool stage_input(struct stage_run *run, struct bdoc *out, struct err *err)
     return run->run->source.next(run->run->source.arg, out, err);
 }
 
-bool stage_hold(struct stage_run *run, int64_t bytes, struct err *err)
+bool stage_try_hold(struct stage_run *run, int64_t bytes)
 {
     run->run->memory_bytes = (size_t)((int64_t)run->run->memory_bytes + bytes);
-    if (run->run->memory_bytes <= run->run->memory_limit_bytes)
+    return run->run->memory_bytes <= run->run->memory_limit_bytes;
+}
+
+bool stage_hold(struct stage_run *run, int64_t bytes, struct err *err)
+{
+    if (stage_try_hold(run, bytes))
         return true;
     return err_set(err, ERR_QueryExceededMemoryLimitNoDiskUseAllowed,
                    "Exceeded memory limit for %s, but didn't allow external spilling; pass allowDiskUse:true to opt in",
@@ -77,6 +85,12 @@ bool pipeline_run_next(struct pipeline_run *run, struct bdoc *out, struct err *e
     if (run->count == 0)
         return run->source.next(run->source.arg, out, err);
     return stage_next(&run->stages[run->count - 1], out, err);
+}
+
+uint64_t pipeline_run_stage_given(const struct pipeline_run *run, uint32_t index)
+{
+    CHECK(index < run->count);
+    return run->stages[index].given;
 }
 
 size_t pipeline_run_memory_bytes(const struct pipeline_run *run)

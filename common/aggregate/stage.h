@@ -78,6 +78,7 @@ struct stage_run {
     struct pipeline_run *run;
     struct stage_run *input; /* NULL: the run's source */
     uint64_t seen;           /* documents passed so far */
+    uint64_t given;          /* documents handed out */
     bool done;               /* the input is exhausted or not wanted any more */
     struct buf out;          /* the document handed out */
     void *state;             /* of the stage's own file */
@@ -103,6 +104,8 @@ extern const struct stage_type stage_match, stage_project, stage_add_fields, sta
 bool stage_input(struct stage_run *run, struct bdoc *out, struct err *err) ERR_WARN_UNUSED;
 /* Adds bytes held by a stage (negative: given back); 292 beyond the limit. `name` is the stage's. */
 bool stage_hold(struct stage_run *run, int64_t bytes, struct err *err) ERR_WARN_UNUSED;
+/* The same without an error: false beyond the limit, for a stage that can go on in run->run->space. */
+bool stage_try_hold(struct stage_run *run, int64_t bytes);
 /* Compiles {$name: operand} and appends it to the pipeline. */
 bool stage_add(struct stage_compiler *c, struct bdoc spec) ERR_WARN_UNUSED;
 /* Writes the fields of `doc` with the one at `path` replaced (added when missing; `val` of type BT_EOO: removed). The

@@ -1,6 +1,10 @@
 /* $sort, and $sortByCount, which is a $group and a $sort. */
 #include "aggregate/stage.h"
 
+enum {
+    SORT_SHARE = 8, /* 1/n of the run's memory is left to each sort that may go to the disk */
+};
+
 static bool compile_sort(struct stage_compiler *c, struct stage *stage, const struct bval *operand)
 {
     if (operand->type != BT_DOCUMENT)
@@ -28,21 +32,34 @@ static bool fill_sorter(struct stage_run *run, struct sorter *sorter, struct err
     return ok && sorter_finish(sorter, err);
 }
 
+/* What the stages before have left of the run's memory; one that may go to the disk gets a share in any case. */
+static size_t sort_room(const struct pipeline_run *run)
+{
+    size_t left = run->memory_limit_bytes > run->memory_bytes ? run->memory_limit_bytes - run->memory_bytes : 0;
+    size_t share = run->space == NULL ? 0 : run->memory_limit_bytes / SORT_SHARE;
+    return left > share ? left : share;
+}
+
+/* Read buffers of runs on the disk are few: they end nothing. */
+static bool hold_sorter(struct stage_run *run, const struct sorter *sorter, struct err *err)
+{
+    int64_t bytes = (int64_t)sorter_memory_bytes(sorter);
+    return stage_try_hold(run, bytes) || run->run->space != NULL || stage_hold(run, 0, err);
+}
+
 static bool next_sort(struct stage_run *run, struct bdoc *out, struct err *err)
 {
     struct sort_item item;
     bool found;
     *out = (struct bdoc){0};
     if (run->state == NULL) {
-        size_t held = run->run->memory_bytes;
-        size_t limit = run->run->memory_limit_bytes;
         struct sorter *sorter = sorter_new(&(struct sorter_options){
             .limit = (uint64_t)run->stage->count,
-            .memory_limit_bytes = limit > held ? limit - held : 0,
+            .memory_limit_bytes = sort_room(run->run),
             .space = run->run->space,
         });
         run->state = sorter;
-        if (!fill_sorter(run, sorter, err) || !stage_hold(run, (int64_t)sorter_memory_bytes(sorter), err))
+        if (!fill_sorter(run, sorter, err) || !hold_sorter(run, sorter, err))
             return false;
     }
     if (!sorter_next(run->state, &item, &found, err))
