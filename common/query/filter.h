@@ -12,9 +12,6 @@ enum {
     FILTER_MAX_NODES = 100000,              /* predicates in one filter */
     FILTER_MAX_IN_VALUES = 1000000,         /* members of one $in, $nin or $all */
     FILTER_MAX_PATH_PARTS = 200,            /* components of one dotted path */
-    FILTER_REGEX_MATCH_LIMIT = 1000000,     /* PCRE2 backtracking steps for one string */
-    FILTER_REGEX_DEPTH_LIMIT = 10000,       /* PCRE2 nesting depth */
-    FILTER_REGEX_MAX_PATTERN_BYTES = 32764, /* as MongoDB's BSONObj limit for patterns */
 };
 
 struct filter;

@@ -175,6 +175,15 @@ static bool compile_tree(struct filter_compiler *c, enum filter_op op, const str
     return true;
 }
 
+/* Adds a node that may be NULL after an error. */
+static bool add_node(struct filter_compiler *c, struct filter_node *node, struct filter_nodes *out)
+{
+    if (node == NULL)
+        return false;
+    filter_nodes_add(c->arena, out, node);
+    return true;
+}
+
 static bool compile_expr(struct filter_compiler *c, const struct belem *elem, struct filter_nodes *out)
 {
     struct filter_node *node = filter_node_new(c, FILTER_EXPR);
@@ -189,38 +198,104 @@ static bool compile_expr(struct filter_compiler *c, const struct belem *elem, st
 static bool compile_constant(struct filter_compiler *c, const struct belem *elem, struct filter_nodes *out)
 {
     int64_t number;
-    if (!bval_to_i64(&elem->val, &number) || number != 1)
+    if (!bval_is_number(&elem->val) || !bval_to_i64(&elem->val, &number) || number != 1)
         return err_set(c->err, ERR_FailedToParse, "%s must be an integer value of 1", elem->key);
-    struct filter_node *node = filter_node_new(c, strcmp(elem->key, "$alwaysTrue") == 0 ? FILTER_TRUE : FILTER_FALSE);
+    return add_node(c, filter_node_new(c, strcmp(elem->key, "$alwaysTrue") == 0 ? FILTER_TRUE : FILTER_FALSE), out);
+}
+
+static bool compile_schema(struct filter_compiler *c, const struct belem *elem, struct filter_nodes *out)
+{
+    struct schema_facts facts;
+    if (elem->val.type != BT_DOCUMENT)
+        return err_set(c->err, ERR_TypeMismatch, "$jsonSchema must be an object");
+    struct filter_node *node = filter_node_new(c, FILTER_SCHEMA);
+    if (node == NULL || !schema_compile(c->arena, &elem->val, &node->schema, &facts, c->err))
+        return false;
+    node->value = elem->val;
+    c->filter->has_schema_regex = c->filter->has_schema_regex || facts.has_regex;
+    if (facts.has_order && c->filter->order != NULL) {
+        node->order = c->filter->order;
+        c->filter->uses_order = true;
+    }
+    return add_node(c, node, out);
+}
+
+static bool compile_sample(struct filter_compiler *c, const struct belem *elem, struct filter_nodes *out)
+{
+    double rate;
+    if (!bval_is_number(&elem->val) || !bval_to_f64(&elem->val, &rate))
+        return err_set(c->err, ERR_BadValue, "argument to $sampleRate must be a numeric type");
+    if (!(rate >= 0 && rate <= 1))
+        return err_set(c->err, ERR_BadValue, "numeric argument to $sampleRate must be in [0, 1]");
+    struct filter_node *node = filter_node_new(c, rate >= 1 ? FILTER_TRUE : rate <= 0 ? FILTER_FALSE : FILTER_SAMPLE);
     if (node == NULL)
         return false;
-    filter_nodes_add(c->arena, out, node);
+    if (node->op == FILTER_SAMPLE) {
+        uint64_t seed = c->env == NULL ? 0 : c->env->random != 0 ? c->env->random : (uint64_t)c->env->now_ms;
+        node->value = elem->val;
+        node->sample.rate = rate;
+        node->sample.seed = seed + c->node_count;
+        c->filter->has_sample = true;
+    }
+    return add_node(c, node, out);
+}
+
+static bool refuse(struct filter_compiler *c, const struct belem *elem, struct filter_nodes *out)
+{
+    (void)out;
+    if (strcmp(elem->key, "$text") == 0)
+        return err_set(c->err, ERR_IndexNotFound, "text index required for $text query");
+    return err_set(c->err, ERR_BadValue, "%s takes JavaScript, which this server does not run", elem->key);
+}
+
+static bool compile_comment(struct filter_compiler *c, const struct belem *elem, struct filter_nodes *out)
+{
+    (void)c;
+    (void)elem;
+    (void)out;
     return true;
+}
+
+static bool compile_and(struct filter_compiler *c, const struct belem *elem, struct filter_nodes *out)
+{
+    return compile_tree(c, FILTER_AND, elem, out);
+}
+
+static bool compile_or(struct filter_compiler *c, const struct belem *elem, struct filter_nodes *out)
+{
+    return compile_tree(c, FILTER_OR, elem, out);
+}
+
+static bool compile_nor(struct filter_compiler *c, const struct belem *elem, struct filter_nodes *out)
+{
+    return compile_tree(c, FILTER_NOR, elem, out);
 }
 
 static bool compile_top(struct filter_compiler *c, const struct belem *elem, struct filter_nodes *out)
 {
-    static const char *const unsupported[] = {"$where", "$text", "$jsonSchema", "$sampleRate"};
-    const char *name = elem->key;
-    if (strcmp(name, "$and") == 0)
-        return compile_tree(c, FILTER_AND, elem, out);
-    if (strcmp(name, "$or") == 0)
-        return compile_tree(c, FILTER_OR, elem, out);
-    if (strcmp(name, "$nor") == 0)
-        return compile_tree(c, FILTER_NOR, elem, out);
-    if (strcmp(name, "$comment") == 0)
-        return true;
-    if (strcmp(name, "$expr") == 0)
-        return compile_expr(c, elem, out);
-    if (strcmp(name, "$alwaysTrue") == 0 || strcmp(name, "$alwaysFalse") == 0)
-        return compile_constant(c, elem, out);
-    for (size_t i = 0; i < sizeof unsupported / sizeof *unsupported; i++)
-        if (strcmp(name, unsupported[i]) == 0)
-            return err_set(c->err, ERR_BadValue, "%s is not supported", name);
+    static const struct {
+        const char *name;
+        bool (*compile)(struct filter_compiler *c, const struct belem *elem, struct filter_nodes *out);
+    } operators[] = {
+        {"$and", compile_and},
+        {"$or", compile_or},
+        {"$nor", compile_nor},
+        {"$comment", compile_comment},
+        {"$expr", compile_expr},
+        {"$jsonSchema", compile_schema},
+        {"$alwaysTrue", compile_constant},
+        {"$alwaysFalse", compile_constant},
+        {"$sampleRate", compile_sample},
+        {"$where", refuse},
+        {"$text", refuse},
+    };
+    for (size_t i = 0; i < sizeof operators / sizeof *operators; i++)
+        if (strcmp(elem->key, operators[i].name) == 0)
+            return operators[i].compile(c, elem, out);
     return err_set(c->err, ERR_BadValue,
                    "unknown top level operator: %s. If you have a field name that starts with a '$' symbol, consider "
                    "using $getField or $setField.",
-                   name);
+                   elem->key);
 }
 
 bool filter_compile_document(struct filter_compiler *c, struct bdoc doc, struct filter_nodes *out)

@@ -37,7 +37,7 @@ bool filter_is_never(const struct filter *filter)
 
 bool filter_can_fail(const struct filter *filter)
 {
-    return filter->has_expr || filter->regex_count > 0;
+    return filter->has_expr || filter->regex_count > 0 || filter->has_schema_regex;
 }
 
 bool filter_has_regex(const struct filter *filter)
@@ -47,7 +47,8 @@ bool filter_has_regex(const struct filter *filter)
 
 bool filter_is_deterministic(const struct filter *filter)
 {
-    return !filter->has_expr && filter->regex_count == 0 && !filter->uses_order;
+    return !filter->has_expr && filter->regex_count == 0 && !filter->uses_order && !filter->has_sample &&
+           !filter->has_schema_regex;
 }
 
 struct bdoc filter_source(const struct filter *filter)

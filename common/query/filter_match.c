@@ -3,6 +3,8 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/map.h"
+#include "base/random.h"
 #include "expr/writer.h"
 
 #include <math.h>
@@ -261,6 +263,8 @@ bool filter_node_test(const struct filter_node *node, const struct bval *value, 
         return true;
     case FILTER_FALSE:
     case FILTER_EXPR:
+    case FILTER_SCHEMA:
+    case FILTER_SAMPLE:
         return false;
     }
     UNREACHABLE();
@@ -333,6 +337,24 @@ static bool expr_matches(const struct filter_node *node, struct filter_eval *eva
     return result;
 }
 
+static bool schema_node_matches(const struct filter_node *node, struct bdoc doc, struct filter_eval *eval)
+{
+    struct schema_test test = {.order = node->order};
+    bool matched = schema_matches_document(node->schema, doc, &test);
+    if (test.failed && !eval->failed) {
+        eval->failed = true;
+        err_set(eval->err, 51156, "Error occurred while executing a pattern of $jsonSchema: match limit exceeded");
+    }
+    return matched;
+}
+
+/* The same answer again for the same document within one command. */
+static bool sample_matches(const struct filter_node *node, const struct filter_eval *eval)
+{
+    struct prng prng = {node->sample.seed ^ hash_bytes(eval->root.data, eval->root.len)};
+    return (double)(prng_next(&prng) >> 11) / 9007199254740992.0 < node->sample.rate;
+}
+
 static bool tree_matches(const struct filter_node *node, struct bdoc doc, struct filter_eval *eval)
 {
     const struct filter_nodes *children = &node->children;
@@ -366,6 +388,10 @@ static bool node_matches(const struct filter_node *node, struct bdoc doc, struct
     }
     case FILTER_EXPR:
         return expr_matches(node, eval);
+    case FILTER_SCHEMA:
+        return schema_node_matches(node, doc, eval);
+    case FILTER_SAMPLE:
+        return sample_matches(node, eval);
     case FILTER_TRUE:
         return true;
     case FILTER_FALSE:

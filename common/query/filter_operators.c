@@ -333,6 +333,12 @@ static bool op_comment(struct operators *o, const struct belem *elem)
     return true;
 }
 
+static bool op_near(struct operators *o, const struct belem *elem)
+{
+    return err_set(o->c->err, ERR_NoQueryExecutionPlans, "unable to find index for %s query: there are no geo indexes",
+                   elem->key);
+}
+
 static bool op_unsupported(struct operators *o, const struct belem *elem)
 {
     return err_set(o->c->err, ERR_BadValue, "%s is not supported", elem->key);
@@ -364,12 +370,12 @@ static const struct {
     {"$bitsAnySet", op_bits},
     {"$bitsAnyClear", op_bits},
     {"$comment", op_comment},
-    {"$near", op_unsupported},
-    {"$nearSphere", op_unsupported},
+    {"$near", op_near},
+    {"$nearSphere", op_near},
     {"$geoWithin", op_unsupported},
     {"$geoIntersects", op_unsupported},
     {"$within", op_unsupported},
-    {"$geoNear", op_unsupported},
+    {"$geoNear", op_near},
 };
 
 static operator_fn *find_operator(const char *name)

@@ -127,6 +127,8 @@ static bool is_tree(const struct filter_node *node)
     case FILTER_NOR:
     case FILTER_NOT:
     case FILTER_EXPR:
+    case FILTER_SCHEMA:
+    case FILTER_SAMPLE:
     case FILTER_TRUE:
     case FILTER_FALSE:
         return true;
@@ -243,6 +245,12 @@ static void append_node(bson_t *out, const struct filter_node *node)
     }
     case FILTER_EXPR:
         bval_append(out, "$expr", -1, &node->value);
+        break;
+    case FILTER_SCHEMA:
+        bval_append(out, "$jsonSchema", -1, &node->value);
+        break;
+    case FILTER_SAMPLE:
+        bval_append(out, "$sampleRate", -1, &node->value);
         break;
     case FILTER_TRUE:
         BSON_APPEND_INT32(out, "$alwaysTrue", 1);

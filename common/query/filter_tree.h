@@ -5,8 +5,9 @@
 
 #include "bson/compare.h"
 #include "bson/path.h"
-#include "query/filter.h"
 #include "expr/regex.h"
+#include "query/filter.h"
+#include "query/schema.h"
 
 enum filter_op {
     /* of children */
@@ -32,6 +33,8 @@ enum filter_op {
     FILTER_ELEM_VALUE,    /* children see each element as a value */
     /* of the whole document */
     FILTER_EXPR,
+    FILTER_SCHEMA,
+    FILTER_SAMPLE,
     FILTER_TRUE,
     FILTER_FALSE,
 };
@@ -60,10 +63,11 @@ struct filter_members {
 
 struct filter_node {
     enum filter_op op;
-    struct path path;     /* of leaves; parts and text lie in the arena */
-    bool simple_path;     /* one component: the fast way */
-    struct bval value;    /* operand of comparisons and of $expr; the pattern of a regular expression */
-    enum bclass class_of; /* of value */
+    struct path path; /* of leaves; parts and text lie in the arena */
+    bool simple_path; /* one component: the fast way */
+    struct bval
+        value; /* operand of comparisons, $expr, $jsonSchema, $sampleRate; the pattern of a regular expression */
+    enum bclass class_of;           /* of value */
     const struct bval_order *order; /* of the strings in the operand; NULL: by bytes, or there are none */
     union {
         struct filter_nodes children;
@@ -77,10 +81,15 @@ struct filter_node {
             const uint8_t *mask; /* little-endian bytes; bit 64 and above only from binary masks and positions */
             uint32_t mask_len;
         } bits;
-        uint32_t types;      /* of FILTER_TYPE: bit 1 << type, see filter_type_bit */
-        int64_t size;        /* of FILTER_SIZE */
-        struct regex *regex; /* owned, freed by filter_release */
-        struct expr *expr;   /* of FILTER_EXPR */
+        uint32_t types;        /* of FILTER_TYPE: bit 1 << type, see filter_type_bit */
+        int64_t size;          /* of FILTER_SIZE */
+        struct regex *regex;   /* owned, freed by filter_release */
+        struct expr *expr;     /* of FILTER_EXPR */
+        struct schema *schema; /* of FILTER_SCHEMA */
+        struct {
+            double rate;   /* above 0, below 1 */
+            uint64_t seed; /* mixed with the document's hash */
+        } sample;
     };
 };
 
@@ -91,6 +100,8 @@ struct filter {
     uint32_t regex_count;
     uint32_t regex_capacity;
     bool has_expr;
+    bool has_sample;                /* $sampleRate */
+    bool has_schema_regex;          /* a $jsonSchema with patterns */
     const struct bval_order *order; /* the operation's collation; NULL: strings compare by bytes */
     bool uses_order;                /* some operand holds a string for it */
 };
