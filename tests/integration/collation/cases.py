@@ -353,12 +353,14 @@ class Cases:
         # A covered query can't take strings out of sort keys.
         found = docs(SON([("find", self.name), ("filter", {"a": "B"}), ("projection", {"_id": 0, "a": 1}), ("collation", CI), ("hint", "ci")]))
         self.check("covered", sorted(doc["a"] for doc in found), ["B", "b"])
-        self.check("same key, other collation", run(SON([("createIndexes", self.name), ("indexes", [
-            {"key": {"a": 1}, "name": "simple"}, {"key": {"a": 1}, "name": "sv", "collation": {"locale": "sv"}}])]))["numIndexesAfter"], 5)
+        reply = run(SON([("createIndexes", self.name), ("indexes", [
+            {"key": {"a": 1}, "name": "simple"}, {"key": {"a": 1}, "name": "sv", "collation": {"locale": "sv"}}])]))
+        self.check("same key, other collation", reply if isinstance(reply, int) else reply["numIndexesAfter"] - reply["numIndexesBefore"], 2)
         self.check("same name, other collation", run(SON([("createIndexes", self.name), ("indexes", [
             {"key": {"a": 1}, "name": "ci", "collation": BASE}])])), 86)
-        self.check("the same again", run(SON([("createIndexes", self.name), ("indexes", [
-            {"key": {"a": 1}, "name": "ci", "collation": {"locale": "en", "strength": 2, "caseLevel": False}}])]))["numIndexesAfter"], 5)
+        reply = run(SON([("createIndexes", self.name), ("indexes", [
+            {"key": {"a": 1}, "name": "ci", "collation": {"locale": "en", "strength": 2, "caseLevel": False}}])]))
+        self.check("the same again", reply if isinstance(reply, int) else reply["numIndexesAfter"] - reply["numIndexesBefore"], 0)
         self.check("the same under another name", run(SON([("createIndexes", self.name), ("indexes", [
             {"key": {"a": 1}, "name": "ci2", "collation": CI}])])), 85)
         for spec in ({}, {"strength": 2}, {"locale": "nowhere"}, {"locale": "en", "strength": 9}, "en", {"locale": "en", "x": 1}):
