@@ -217,6 +217,7 @@ bool apply_build_end(struct document_apply *apply, struct codec_reader *reader, 
 {
     uint32_t ids[CATALOG_INDEXES_MAX];
     const uint8_t *uuid = codec_read_bytes(reader, UUID_BYTES);
+    bool killed = codec_read_u8(reader) != 0;
     uint32_t count = codec_read_u32(reader);
     (void)result;
     if (reader->failed || count > CATALOG_INDEXES_MAX)
@@ -225,6 +226,10 @@ bool apply_build_end(struct document_apply *apply, struct codec_reader *reader, 
         ids[i] = codec_read_u32(reader);
     if (reader->failed)
         return apply_damaged(err);
+    if (killed) {
+        drop_building(apply, uuid, ids, count);
+        return true;
+    }
     for (uint32_t i = 0; i < count; i++) {
         const struct collection *coll;
         const struct index_def *index = find_building(apply, uuid, ids[i], &coll);

@@ -32,7 +32,9 @@ struct build {
     uint8_t uuid[UUID_BYTES];
     uint32_t ids[CATALOG_INDEXES_MAX];
     uint32_t count;
-    uint32_t at; /* the one that is being built; count: all are, the end of the whole is under way */
+    uint32_t at;    /* the one that is being built; count: all are, the end of the whole is under way */
+    bool killed;    /* its createIndexes was killed: the end takes all of it away */
+    struct err end; /* what a killed one answers */
 };
 
 struct index_builder {
@@ -83,6 +85,13 @@ static void end_build(struct build *build, const struct err *err)
 
 static void propose_build(void *arg);
 
+static void go_to_end(struct build *build)
+{
+    pthread_mutex_lock(&build->builder->mutex);
+    build->at = build->count;
+    pthread_mutex_unlock(&build->builder->mutex);
+}
+
 static void build_proposed(void *arg, const struct document_result *result)
 {
     struct build *build = arg;
@@ -94,9 +103,7 @@ static void build_proposed(void *arg, const struct document_result *result)
     }
     /* One of the indexes is gone: the end of the whole takes the others along. */
     if (result->outcome == DOCUMENT_APPLIED && !result->ok && build->at < build->count) {
-        pthread_mutex_lock(&build->builder->mutex);
-        build->at = build->count;
-        pthread_mutex_unlock(&build->builder->mutex);
+        go_to_end(build);
         log->submit_after(log->arg, BUILD_PAUSE_MS, propose_build, build);
         return;
     }
@@ -105,7 +112,7 @@ static void build_proposed(void *arg, const struct document_result *result)
         return;
     }
     if (build->at == build->count) {
-        end_build(build, NULL);
+        end_build(build, build->killed ? &build->end : NULL);
         return;
     }
     bool more = result->len > 0 && result->data[0] != 0;
@@ -127,6 +134,7 @@ static void encode_build(const struct build *build, struct buf *command)
         buf_append_le32(command, BUILD_STEP_RECORDS);
         return;
     }
+    buf_append_u8(command, build->killed);
     buf_append_le32(command, build->count);
     for (uint32_t i = 0; i < build->count; i++)
         buf_append_le32(command, build->ids[i]);
@@ -138,6 +146,12 @@ static void propose_build(void *arg)
     const struct document_log *log = document_engine_log(build->builder->engine);
     struct buf command = BUF_INIT;
     struct err err;
+    /* A time limit that passes is no reason to give up what others may wait for; a kill is. */
+    if (build->ctx != NULL && build->at < build->count && atomic_load(&build->ctx->op.interrupt.killed) != 0 &&
+        !interrupt_check_one(&build->ctx->op.interrupt, &build->end)) {
+        build->killed = true;
+        go_to_end(build);
+    }
     /* The index stays as far as it is built, and is taken up again when there is space. */
     if (build->at < build->count && !store_check_space(document_engine_store(build->builder->engine), &err)) {
         end_build(build, &err);

@@ -1,11 +1,18 @@
 /* currentOp and killOp of one member, as routers ask for them. */
 #include "command/context.h"
 #include "command/fields.h"
+#include "document/engine.h"
+#include "document/index_builder.h"
 #include "node/node_internal.h"
 
 struct op_array {
     bson_t list;
     uint32_t count;
+};
+
+struct build_list {
+    struct op_array *ops;
+    const char *host;
 };
 
 static void add_op(void *arg, const bson_t *op)
@@ -15,6 +22,27 @@ static void add_op(void *arg, const bson_t *op)
     const char *key;
     size_t len = bson_uint32_to_string(array->count++, &key, digits, sizeof digits);
     bson_append_document(&array->list, key, (int)len, op);
+}
+
+/* A build has no client: whoever asked for it may have gone, or waits in an operation of his own. */
+static void add_build(void *arg, struct bdoc build)
+{
+    struct build_list *list = arg;
+    struct biter iter;
+    struct belem elem;
+    bson_t op = BSON_INITIALIZER;
+    BSON_APPEND_UTF8(&op, "type", "op");
+    BSON_APPEND_UTF8(&op, "host", list->host);
+    BSON_APPEND_UTF8(&op, "desc", "IndexBuild");
+    BSON_APPEND_BOOL(&op, "active", true);
+    BSON_APPEND_UTF8(&op, "op", "command");
+    biter_init(&iter, build);
+    while (biter_next(&iter, &elem))
+        bval_append(&op, elem.key, (int)elem.key_len, &elem.val);
+    BSON_APPEND_INT32(&op, "numYields", 0);
+    BSON_APPEND_BOOL(&op, "waitingForLock", false);
+    add_op(list->ops, &op);
+    bson_destroy(&op);
 }
 
 /* {inprog: [...]}. Who is idle, or whose operation it is, makes no difference between daemons: options are the
@@ -27,6 +55,8 @@ static enum command_status current_op_run(struct command_ctx *ctx, struct err *e
     (void)err;
     BSON_APPEND_ARRAY_BEGIN(&ctx->reply, "inprog", &array.list);
     op_list(node->ops, &options, add_op, &array);
+    struct build_list builds = {.ops = &array, .host = node->address};
+    index_builder_each(document_engine_builder(document_engine_of(ctx)), add_build, &builds);
     bson_append_array_end(&ctx->reply, &array.list);
     return COMMAND_OK;
 }
