@@ -231,7 +231,13 @@ static void reply_nothing(struct explaining *e)
     static const struct scatter none = {0};
     e->targeting = (struct explain_targeting){.kind = "unsharded", .reason = "the database does not exist"};
     struct explain_reply reply = {
-        .ctx = e->ctx, .inner = e->inner, .stage = "EOF", .scatter = &none, .targeting = e->targeting};
+        .ctx = e->ctx,
+        .inner = e->inner,
+        .stage = "EOF",
+        .scatter = &none,
+        .targeting = e->targeting,
+        .stats = strcmp(e->verbosity, "queryPlanner") != 0,
+    };
     explain_reply_plan(&reply);
 }
 

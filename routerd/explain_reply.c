@@ -47,6 +47,7 @@ static void append_planner(const struct explain_reply *reply, bson_t *out)
 {
     bson_t planner, winning, list, none;
     BSON_APPEND_DOCUMENT_BEGIN(out, "queryPlanner", &planner);
+    BSON_APPEND_INT32(&planner, "mongosPlannerVersion", 1);
     BSON_APPEND_DOCUMENT_BEGIN(&planner, "winningPlan", &winning);
     BSON_APPEND_UTF8(&winning, "stage", reply->stage);
     BSON_APPEND_ARRAY_BEGIN(&winning, "shards", &list);

@@ -35,6 +35,7 @@ struct sorter {
     size_t capacity;
     uint64_t sequence;
     uint64_t spilled; /* items in runs */
+    int64_t added_bytes;
     size_t memory_bytes;
     size_t next;            /* position of sorter_next */
     struct sort_runs *runs; /* NULL: all in memory */
@@ -241,6 +242,7 @@ bool sorter_add(struct sorter *sorter, const void *key, size_t key_len, struct b
     slot.entry = make_entry(key, key_len, doc, tag);
     slot.entry->sequence = sorter->sequence++;
     sorter->memory_bytes += entry_bytes(slot.entry);
+    sorter->added_bytes += (int64_t)entry_bytes(slot.entry);
     if (full)
         replace_greatest(sorter, &slot);
     else
@@ -285,4 +287,6 @@ void sorter_stats_get(const struct sorter *sorter, struct sorter_stats *out)
     *out = (struct sorter_stats){0};
     if (sorter->runs != NULL)
         sort_runs_stats(sorter->runs, out);
+    out->items = sorter->sequence;
+    out->bytes = sorter->added_bytes;
 }

@@ -30,6 +30,8 @@ struct sorter_options {
 };
 
 struct sorter_stats {
+    uint64_t items;        /* added */
+    int64_t bytes;         /* of them all */
     uint64_t runs;         /* written to the disk, merged ones included */
     int64_t spilled_bytes; /* written altogether */
 };
