@@ -6,6 +6,8 @@
  *   single   one document a transaction
  *   get      by _id: one transaction a get, and many gets in one transaction
  *   scan     all documents
+ *   update   by _id, one field changed, in transactions of 1000; bare LMDB looks _id up, gets the document and puts it
+ *            again, which is what the store needs
  *
  * Each figure is the best of ROUNDS. usage: bench_storage [DOCS [DIR]] */
 #include "base/clock.h"
@@ -24,7 +26,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { BATCH = 1000, ROUNDS = 3, OID_OFFSET = 9, GETS = 300000, SINGLES = 20000 };
+enum { BATCH = 1000, ROUNDS = 3, OID_OFFSET = 9, GETS = 300000, UPDATES = 100000, SINGLES = 20000 };
 
 struct bench {
     const char *dir;
@@ -103,6 +105,8 @@ static void keep_best(double *best, double rate)
 struct raw {
     MDB_env *env;
     MDB_dbi dbi;
+    MDB_dbi ids; /* for updates: _id to the big-endian number that is the document's key in `docs` */
+    MDB_dbi docs;
 };
 
 static void raw_open(const struct bench *bench, struct raw *raw)
@@ -111,10 +115,11 @@ static void raw_open(const struct bench *bench, struct raw *raw)
     char *path = mem_printf("%s/raw.mdb", bench->dir);
     MDB_txn *txn;
     need(mdb_env_create(&raw->env) == 0 && mdb_env_set_mapsize(raw->env, (size_t)1 << 36) == 0 &&
-             mdb_env_set_maxdbs(raw->env, 2) == 0 &&
+             mdb_env_set_maxdbs(raw->env, 3) == 0 &&
              mdb_env_open(raw->env, path, MDB_NOSUBDIR | MDB_NOSYNC | MDB_NOTLS | MDB_NORDAHEAD, 0600) == 0 &&
              mdb_txn_begin(raw->env, NULL, 0, &txn) == 0 && mdb_dbi_open(txn, "docs", MDB_CREATE, &raw->dbi) == 0 &&
-             mdb_txn_commit(txn) == 0,
+             mdb_dbi_open(txn, "ids", MDB_CREATE, &raw->ids) == 0 &&
+             mdb_dbi_open(txn, "by_number", MDB_CREATE, &raw->docs) == 0 && mdb_txn_commit(txn) == 0,
          "opening LMDB");
     mem_free(path);
 }
@@ -172,6 +177,56 @@ static void raw_scan(const struct bench *bench, struct raw *raw, double *best)
     need(count == bench->count, "scanning");
     mdb_cursor_close(cursor);
     mdb_txn_abort(txn);
+}
+
+/* The documents under numbers, as the store has them. */
+static void raw_fill_numbers(const struct bench *bench, struct raw *raw)
+{
+    MDB_txn *txn;
+    need(mdb_txn_begin(raw->env, NULL, 0, &txn) == 0, "begin");
+    for (uint32_t i = 0; i < bench->count; i++) {
+        uint8_t number[8];
+        struct bdoc doc = bench->docs[i];
+        store_be64(number, i);
+        MDB_val id = {12, (void *)(uintptr_t)(doc.data + OID_OFFSET)};
+        MDB_val key = {sizeof number, number};
+        MDB_val value = {doc.len, (void *)(uintptr_t)doc.data};
+        need(mdb_put(txn, raw->ids, &id, &key, 0) == 0 && mdb_put(txn, raw->docs, &key, &value, 0) == 0, "put");
+    }
+    need(mdb_txn_commit(txn) == 0, "commit");
+}
+
+/* The last field of a document is {n: int32}: gives it another value. */
+static void change(uint8_t *doc, uint32_t len, uint32_t value)
+{
+    store_le32(doc + len - 5, value);
+}
+
+static void raw_update(const struct bench *bench, struct raw *raw, double *best)
+{
+    uint8_t *changed = mem_alloc(BDOC_MAX_BYTES);
+    int64_t start = clock_now_ns();
+    for (uint32_t i = 0; i < UPDATES;) {
+        MDB_txn *txn;
+        need(mdb_txn_begin(raw->env, NULL, 0, &txn) == 0, "begin");
+        for (uint32_t j = 0; j < BATCH; j++, i++) {
+            uint8_t number[8];
+            MDB_val id = {12, (void *)(uintptr_t)(bench->docs[bench->order[i % bench->count]].data + OID_OFFSET)};
+            MDB_val key;
+            MDB_val value;
+            need(mdb_get(txn, raw->ids, &id, &key) == 0, "get");
+            memcpy(number, key.mv_data, sizeof number);
+            key.mv_data = number;
+            need(mdb_get(txn, raw->docs, &key, &value) == 0, "get");
+            memcpy(changed, value.mv_data, value.mv_size);
+            change(changed, (uint32_t)value.mv_size, i);
+            value.mv_data = changed;
+            need(mdb_put(txn, raw->docs, &key, &value, 0) == 0, "put");
+        }
+        need(mdb_txn_commit(txn) == 0, "commit");
+    }
+    keep_best(best, UPDATES / seconds_since(start));
+    mem_free(changed);
 }
 
 /* ---- the store ---- */
@@ -259,6 +314,34 @@ static void store_scan(const struct bench *bench, struct store *store, double *b
     store_read_end(txn);
 }
 
+static void store_update(const struct bench *bench, struct store *store, double *best)
+{
+    struct err err;
+    struct buf scratch = BUF_INIT;
+    uint8_t *changed = mem_alloc(BDOC_MAX_BYTES);
+    uint64_t index = store_applied_index(store);
+    int64_t start = clock_now_ns();
+    for (uint32_t i = 0; i < UPDATES;) {
+        struct store_txn *txn;
+        need(store_write_begin(store, &txn, &err), "begin");
+        const struct collection *coll = catalog_find(txn, "db.c", 4);
+        for (uint32_t j = 0; j < BATCH; j++, i++) {
+            struct bval id = {BT_OBJECT_ID, 12, bench->docs[bench->order[i % bench->count]].data + OID_OFFSET};
+            struct bdoc doc;
+            uint64_t record;
+            need(record_get_by_id(txn, coll, &id, &scratch, &record, &doc), "get");
+            memcpy(changed, doc.data, doc.len);
+            change(changed, doc.len, i);
+            doc.data = changed;
+            need(record_replace(txn, coll, record, doc, NULL, &err), "replace");
+        }
+        store_write_commit(txn, ++index);
+    }
+    keep_best(best, UPDATES / seconds_since(start));
+    mem_free(changed);
+    buf_deinit(&scratch);
+}
+
 static double checkpoint_ms(struct store *store)
 {
     struct err err;
@@ -268,7 +351,7 @@ static double checkpoint_ms(struct store *store)
 }
 
 struct figures {
-    double insert, indexed, single, get, get_one_txn, scan;
+    double insert, indexed, single, get, get_one_txn, scan, update, update_indexed;
 };
 
 static void measure(const struct bench *bench, struct figures *raw_best, struct figures *store_best, double *checkpoint)
@@ -280,15 +363,21 @@ static void measure(const struct bench *bench, struct figures *raw_best, struct 
     raw_get(bench, &raw, false, &raw_best->get_one_txn);
     raw_scan(bench, &raw, &raw_best->scan);
     mdb_env_close(raw.env);
+    raw_open(bench, &raw);
+    raw_fill_numbers(bench, &raw);
+    raw_update(bench, &raw, &raw_best->update);
+    mdb_env_close(raw.env);
     struct store *store = open_store(bench, NULL);
     store_insert(bench, store, BATCH, &store_best->insert);
     store_get(bench, store, true, &store_best->get);
     store_get(bench, store, false, &store_best->get_one_txn);
     store_scan(bench, store, &store_best->scan);
     *checkpoint = checkpoint_ms(store);
+    store_update(bench, store, &store_best->update);
     store_close(store);
     store = open_store(bench, "n");
     store_insert(bench, store, BATCH, &store_best->indexed);
+    store_update(bench, store, &store_best->update_indexed);
     store_close(store);
     struct bench few = *bench;
     if (few.count > SINGLES)
@@ -327,6 +416,8 @@ int main(int argc, char **argv)
     print_line("get by _id, a transaction each", raw.get, store.get);
     print_line("get by _id, one transaction", raw.get_one_txn, store.get_one_txn);
     print_line("scan", raw.scan, store.scan);
+    print_line("update by _id", raw.update, store.update);
+    print_line("update by _id of an indexed field", raw.update, store.update_indexed);
     printf("checkpoint of everything: %.0f ms\n", checkpoint);
     empty_dir(dir);
     rmdir(dir);
