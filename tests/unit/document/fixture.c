@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "command/context.h"
 #include "document/commands.h"
+#include "document/traits.h"
 #include "wire/message.h"
 
 #include <stdio.h>
@@ -47,6 +48,7 @@ static void apply_one(struct fixture *fixture, struct queued_command *command)
         document_result_encode_err(&result, &err);
     }
     store_write_commit(txn, fixture->index);
+    document_engine_committed(fixture->host.engine);
     arena_deinit(&arena);
     command->next = fixture->history;
     fixture->history = command;
@@ -147,7 +149,11 @@ static void open_sized(struct fixture *fixture, const struct document_ownership 
     snprintf(fixture->dir, sizeof fixture->dir, "/tmp/sherd-document-XXXXXX");
     assert_non_null(mkdtemp(fixture->dir));
     struct store_options options = {
-        .dir = fixture->dir, .create = true, .map_bytes = map_bytes, .ahead_bytes = ahead_bytes};
+        .dir = fixture->dir,
+        .create = true,
+        .map_bytes = map_bytes,
+        .ahead_bytes = ahead_bytes,
+        .collection_hooks = traits_store_hooks()};
     if (!store_open(&options, &fixture->store, &err))
         fail_msg("%s", err.msg);
     struct document_engine_options engine = {

@@ -13,7 +13,7 @@ static void create_existing_collection_is_told(void **state)
     fixture_open(&fixture);
     fixture_expect(&fixture, "{'create': 'c'}", "{'ok': 1.0}");
     fixture_expect(&fixture, "{'create': 'c'}", "{'ok': 1.0}");
-    fixture_expect_error(&fixture, "{'create': 'c', 'capped': true, 'size': 1000}", 238);
+    fixture_expect_error(&fixture, "{'create': 'c', 'capped': true, 'size': 1000}", 48);
     fixture_expect_error(&fixture, "{'create': 'c', 'nonsense': true}", 40415);
     fixture_expect_error(&fixture, "{'create': ''}", 73);
     fixture_close(&fixture);
