@@ -186,6 +186,8 @@ static bool any_dry(const struct merge *merge)
 
 bool merge_next(struct merge *merge, const struct merge_fetch *fetch, struct bdoc *out, struct err *err)
 {
+    if (!interrupt_step(err))
+        return false;
     if (merge->taken != SIZE_MAX && !stream_step(merge, &merge->streams[merge->taken], err))
         return false;
     merge->taken = SIZE_MAX;

@@ -34,7 +34,7 @@ bool sub_command_new(struct command_ctx *parent, const char *db, struct bdoc bod
         command_ctx_free(ctx);
         return false;
     }
-    ctx->deadline_ms = parent->deadline_ms;
+    command_ctx_set_deadline(ctx, parent->deadline_ms);
     ctx->max_time_ms = parent->max_time_ms;
     ctx->command = command_table_find(router_of(ctx)->commands, ctx->name);
     *out = ctx;

@@ -1,5 +1,6 @@
 #include "aggregate/stage.h"
 #include "base/check.h"
+#include "base/interrupt.h"
 #include "base/mem.h"
 #include "expr/expr.h"
 
@@ -51,7 +52,7 @@ void pipeline_run_free(struct pipeline_run *run)
 /* The next document of a stage. Each stage may wrap those of the one before. */
 static bool stage_next(struct stage_run *run, struct bdoc *out, struct err *err)
 {
-    if (!run->stage->type->next(run, out, err))
+    if (!interrupt_step(err) || !run->stage->type->next(run, out, err))
         return false;
     run->given += out->data != NULL;
     return out->data == NULL || expr_check_depth(*out, err);

@@ -53,7 +53,8 @@ void command_ctx_add_label(struct command_ctx *ctx, const char *label)
 
 bool command_ctx_check_deadline(const struct command_ctx *ctx, struct err *err)
 {
-    return interrupt_check_one(&ctx->op.interrupt, err);
+    /* A command inside another one is a part of the operation that its thread works for. */
+    return interrupt_check_one(&ctx->op.interrupt, err) && interrupt_check(err);
 }
 
 void command_ctx_set_deadline(struct command_ctx *ctx, int64_t deadline_ms)
@@ -125,6 +126,7 @@ static void log_if_slow(const struct command_ctx *ctx, const struct err *err)
     uint32_t len;
     log_info("COMMAND", 4301, "Slow command", LOG_STR("command", ctx->name), LOG_STR("db", ctx->db),
              LOG_STR("ns", ctx->value.type == BT_STRING ? bval_str(&ctx->value, &len) : NULL),
+             LOG_STR("planSummary", ctx->op.plan_summary[0] != '\0' ? ctx->op.plan_summary : NULL),
              LOG_I64("durationMillis", now_ms - ctx->started_ms), LOG_I64("code", err != NULL ? err->code : 0),
              LOG_I64("linesLeftOut", left_out));
 }

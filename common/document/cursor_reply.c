@@ -28,6 +28,8 @@ enum command_status cursor_reply_first(struct command_ctx *ctx, struct document_
     struct document_engine *engine = document_engine_of(ctx);
     struct batch_reply reply;
     batch_reply_begin(&reply, true);
+    if (cursor->plan != NULL)
+        op_set_plan(ctx, plan_summary(cursor->plan, &cursor->arena));
     if (!fill_first(cursor, read, ctx->deadline_ms, &reply, batch_size, err))
         goto failed;
     int64_t id = 0;

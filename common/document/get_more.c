@@ -282,6 +282,8 @@ enum command_status get_more_run(struct command_ctx *ctx, struct err *err)
         .refs = 1,
     };
     pthread_mutex_init(&more->mutex, NULL);
+    if (cursor->plan != NULL)
+        op_set_plan(ctx, plan_summary(cursor->plan, &ctx->arena));
     step(more);
     return COMMAND_PARKED;
 }
