@@ -3,9 +3,9 @@
 #include "base/mem.h"
 #include "command/fields.h"
 #include "command/namespace.h"
-#include "document/planner.h"
+#include "plan/plan.h"
 #include "document/read_txn.h"
-#include "document/scan.h"
+#include "plan/scan.h"
 #include "shardd/shard.h"
 #include "storage/counters.h"
 
@@ -137,12 +137,7 @@ static bool walk_range(struct walk *walk, const struct read_txn *read, struct co
     if (ok && plan->kind != PLAN_INDEX)
         ok = err_set(err, ERR_IndexNotFound, "the shard key of %s has no index", walk->view->ns);
     if (ok) {
-        struct scan_options options = {.txn = read->txn,
-                                       .coll = read->coll,
-                                       .plan = plan,
-                                       .filter = filter,
-                                       .need_doc = true,
-                                       .deadline_ms = ctx->deadline_ms};
+        struct scan_options options = {.txn = read->txn, .coll = read->coll, .plan = plan, .need_doc = true};
         ok = scan_open(&scan, &options, err);
         while (ok && found) {
             ok = scan_next(&scan, &found, err);

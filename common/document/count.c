@@ -48,7 +48,7 @@ static bool count_all(struct simple_read *simple, struct command_ctx *ctx, int64
         *count = counter.docs;
         return true;
     }
-    return simple_read_plan(simple, ctx, err) && simple_read_scan(simple, ctx, false, err) &&
+    return simple_read_plan(simple, ctx, err) && simple_read_scan(simple, false, err) &&
            count_matches(simple, stop_at, count, err);
 }
 

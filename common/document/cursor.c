@@ -2,6 +2,8 @@
 
 #include "base/check.h"
 #include "base/mem.h"
+#include "storage/index_keys.h"
+#include "storage/records.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -106,16 +108,8 @@ bool document_cursor_attach(struct document_cursor *cursor, const struct read_tx
         return err_set(err, ERR_QueryPlanKilled, "collection dropped. UUID of '%s' has changed", cursor->ns);
     if (cursor->tailable && !check_position(cursor, read, err))
         return false;
-    struct scan_options options = {
-        .txn = read->txn,
-        .coll = read->coll,
-        .plan = cursor->plan,
-        .filter = cursor->filter,
-        .ownership = cursor->ownership,
-        .view = read->view == cursor->view && !read->check_visible ? NULL : cursor->view,
-        .need_doc = true,
-        .deadline_ms = deadline_ms,
-    };
+    const struct document_view *view = read->view == cursor->view && !read->check_visible ? NULL : cursor->view;
+    struct scan_options options = read_plan_scan(read, cursor->plan, view);
     cursor->scanning = true;
     cursor->returned_any = false;
     if (!scan_open(&cursor->scan, &options, err) ||
@@ -177,9 +171,10 @@ static bool source_next(struct document_cursor *cursor, struct bdoc *out, bool *
 /* The key of the entry by which the scan found its document, under the fields' names; nothing without an index. */
 static void cursor_key_append(const struct scan *scan, bson_t *out)
 {
-    if (scan->index == NULL)
+    if (scan->walks == NULL)
         return;
-    index_key_value(scan->index, scan->doc, scan->entry.key, scan->entry.key_len, out);
+    const struct plan_walk *walk = &scan->walks[scan->at];
+    index_key_value(walk->index, scan->doc, walk->entry.key, walk->entry.key_len, out);
 }
 
 /* What becomes of a stored document before any sort: with returnKey the key of the index entry that it was found by. */
@@ -272,6 +267,7 @@ static bool limited_next(struct document_cursor *cursor, struct bdoc *out, struc
         *out = (struct bdoc){0};
     else if (cursor->limit_left > 0)
         cursor->limit_left--;
+    cursor->given += out->data != NULL;
     return true;
 }
 

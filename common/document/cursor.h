@@ -8,8 +8,8 @@
 
 #include "aggregate/pipeline.h"
 #include "document/batch_reply.h"
+#include "document/read_plan.h"
 #include "document/read_txn.h"
-#include "document/scan.h"
 #include "query/projection.h"
 #include "query/sort.h"
 #include "query/sorter.h"
@@ -42,6 +42,7 @@ struct document_cursor {
     bool tailable;       /* stays open at the end of its collection, which is capped */
     bool await_data;     /* and a getMore waits there */
     uint64_t record_id;  /* of the result at hand */
+    uint64_t given;      /* documents that went to the pipeline or, without one, into batches */
 
     struct pipeline *pipeline; /* NULL: none */
     uint32_t first_stage;

@@ -48,7 +48,7 @@ static bool collect_values(struct simple_read *simple, struct command_ctx *ctx, 
     struct path path = {0};
     bool found = true;
     bool ok = path_init(&path, simple->distinct, strlen(simple->distinct), err) && simple_read_plan(simple, ctx, err) &&
-              simple_read_scan(simple, ctx, true, err);
+              simple_read_scan(simple, true, err);
     while (ok && found) {
         ok = scan_next(&simple->scan, &found, err);
         if (ok && found)

@@ -6,6 +6,7 @@
 #include "document/cursors.h"
 #include "document/index_builder.h"
 #include "document/index_usage.h"
+#include "plan/cache.h"
 #include "document/ttl.h"
 #include "document/wakeups.h"
 
@@ -20,6 +21,7 @@ struct document_engine {
     struct document_claims *claims;
     struct index_builder *builder;
     struct index_usage *usage;
+    struct plan_cache *plans;
     struct document_wakeups *wakeups;
     struct document_ttl *ttl;
     struct temp_space *temp;
@@ -48,6 +50,7 @@ struct document_engine *document_engine_new(const struct document_engine_options
     engine->claims = document_claims_new();
     engine->builder = index_builder_new(engine);
     engine->usage = index_usage_new();
+    engine->plans = plan_cache_new();
     engine->wakeups = document_wakeups_new();
     engine->ttl = document_ttl_new(engine);
     return engine;
@@ -60,6 +63,7 @@ void document_engine_free(struct document_engine *engine)
     document_ttl_free(engine->ttl);
     index_builder_free(engine->builder);
     index_usage_free(engine->usage);
+    plan_cache_free(engine->plans);
     document_cursors_free(engine->cursors);
     document_claims_free(engine->claims);
     document_wakeups_free(engine->wakeups);
@@ -101,6 +105,11 @@ struct document_claims *document_engine_claims(const struct document_engine *eng
 struct index_builder *document_engine_builder(const struct document_engine *engine)
 {
     return engine->builder;
+}
+
+struct plan_cache *document_engine_plan_cache(const struct document_engine *engine)
+{
+    return engine->plans;
 }
 
 struct index_usage *document_engine_usage(const struct document_engine *engine)

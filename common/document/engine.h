@@ -19,6 +19,7 @@ struct document_ttl;
 struct document_wakeups;
 struct index_builder;
 struct index_usage;
+struct plan_cache;
 
 enum {
     DOCUMENT_CURSORS_MAX = 10000, /* open at once; more answer ERR_ExceededMemoryLimit */
@@ -62,6 +63,8 @@ struct document_cursors *document_engine_cursors(const struct document_engine *e
 struct document_claims *document_engine_claims(const struct document_engine *engine);
 struct index_builder *document_engine_builder(const struct document_engine *engine);
 struct index_usage *document_engine_usage(const struct document_engine *engine);
+/* What trials of plans found out. */
+struct plan_cache *document_engine_plan_cache(const struct document_engine *engine);
 struct document_wakeups *document_engine_wakeups(const struct document_engine *engine);
 /* Made with the engine; the daemon starts and stops its thread. */
 struct document_ttl *document_engine_ttl(const struct document_engine *engine);

@@ -2,6 +2,7 @@
 #include "document/find.h"
 
 #include "base/clock.h"
+#include "base/random.h"
 #include "command/fields.h"
 #include "document/commands.h"
 #include "document/cursor_reply.h"
@@ -174,6 +175,7 @@ static bool compile_projection(struct document_cursor *cursor, const struct find
 static bool compile(struct document_cursor *cursor, const struct find_request *request, struct err *err)
 {
     cursor->env.now_ms = clock_wall_ms();
+    cursor->env.random = random_u64();
     cursor->env.let = request->let;
     cursor->skip_left = request->skip;
     cursor->limit_left = request->limit > 0 ? request->limit : -1;
@@ -213,10 +215,15 @@ static bool make_plan(struct document_cursor *cursor, const struct find_request 
         .natural = natural,
         .hint = hint_is_natural ? BVAL_MISSING : request->hint,
         .limited = request->limit > 0,
+        .wanted = request->limit > 0 ? (uint64_t)request->limit + (uint64_t)request->skip : 0,
+        .projection = cursor->projection,
+        .min = request->min,
+        .max = request->max,
+        .explain = opened->explain,
     };
     if (wanted.hint.type == BT_DOCUMENT && bdoc_is_empty(bval_doc(&wanted.hint)))
         wanted.hint = BVAL_MISSING;
-    if (!plan_make(&cursor->arena, opened->read.coll, &wanted, &cursor->plan, err))
+    if (!read_plan_make(&cursor->arena, &opened->read, &wanted, &cursor->plan, err))
         return false;
     cursor->plan_sort = cursor->sort;
     if (cursor->plan->sorted && natural == 0)

@@ -25,21 +25,19 @@ bool simple_read_plan(struct simple_read *simple, struct command_ctx *ctx, struc
         request.natural = 1;
         request.hint = BVAL_MISSING;
     }
-    return plan_make(&ctx->arena, simple->read.coll, &request, &simple->plan, err);
+    request.distinct = simple->distinct;
+    request.count_only = simple->distinct == NULL;
+    request.explain = simple->explain;
+    if (!read_plan_make(&ctx->arena, &simple->read, &request, &simple->plan, err))
+        return false;
+    op_set_plan(ctx, plan_summary(simple->plan, &ctx->arena));
+    return true;
 }
 
-bool simple_read_scan(struct simple_read *simple, struct command_ctx *ctx, bool need_doc, struct err *err)
+bool simple_read_scan(struct simple_read *simple, bool need_doc, struct err *err)
 {
-    struct scan_options options = {
-        .txn = simple->read.txn,
-        .coll = simple->read.coll,
-        .plan = simple->plan,
-        .filter = simple->compiled,
-        .ownership = document_engine_ownership(simple->read.engine),
-        .view = read_txn_filter_view(&simple->read),
-        .need_doc = need_doc,
-        .deadline_ms = ctx->deadline_ms,
-    };
+    struct scan_options options = read_plan_scan(&simple->read, simple->plan, read_txn_filter_view(&simple->read));
+    options.need_doc = need_doc;
     return scan_open(&simple->scan, &options, err);
 }
 

@@ -5,7 +5,7 @@
 #include "command/context.h"
 #include "command/namespace.h"
 #include "document/read_txn.h"
-#include "document/scan.h"
+#include "document/read_plan.h"
 
 struct simple_read {
     struct ns ns;
@@ -28,8 +28,7 @@ bool simple_read_open(struct simple_read *simple, struct command_ctx *ctx, const
 /* Makes the plan; the collection must exist. */
 bool simple_read_plan(struct simple_read *simple, struct command_ctx *ctx, struct err *err) ERR_WARN_UNUSED;
 /* Then scan_next on simple->scan. */
-bool simple_read_scan(struct simple_read *simple, struct command_ctx *ctx, bool need_doc,
-                      struct err *err) ERR_WARN_UNUSED;
+bool simple_read_scan(struct simple_read *simple, bool need_doc, struct err *err) ERR_WARN_UNUSED;
 void simple_read_close(struct simple_read *simple);
 
 /* count, for explain: its number of matches at which it stops (INT64_MAX: never). */

@@ -1,11 +1,11 @@
 /* The leader's choice of the documents that a write will change, in a read transaction. Apply looks at each again. */
 #include "base/map.h"
 #include "base/mem.h"
-#include "document/planner.h"
-#include "document/scan.h"
+#include "document/read_plan.h"
 #include "document/views.h"
 #include "document/write_op.h"
 #include "query/sorter.h"
+#include "storage/records.h"
 
 #include <string.h>
 
@@ -32,18 +32,10 @@ static bool search_open(struct search *search, struct write_op *op, struct err *
     bool walks_records = current->resume_after != 0;
     if (walks_records)
         search->plan = plan_records(&current->chunk, current->filter);
-    else if (!plan_make(&current->chunk, search->read.coll, &request, &search->plan, err))
+    else if (!read_plan_make(&current->chunk, &search->read, &request, &search->plan, err))
         return false;
-    struct scan_options options = {
-        .txn = search->read.txn,
-        .coll = search->read.coll,
-        .plan = search->plan,
-        .filter = current->filter,
-        .ownership = document_engine_ownership(op->engine),
-        .view = read_txn_filter_view(&search->read),
-        .need_doc = true,
-        .deadline_ms = op->ctx->deadline_ms,
-    };
+    op_set_plan(op->ctx, plan_summary(search->plan, &current->chunk));
+    struct scan_options options = read_plan_scan(&search->read, search->plan, read_txn_filter_view(&search->read));
     if (!scan_open(&search->scan, &options, err))
         return false;
     uint8_t position[sizeof(uint64_t)];

@@ -197,6 +197,8 @@ bool index_cursor_next(struct index_cursor *cursor, struct index_entry *out)
 static bool before_bounds(const struct index_cursor *cursor, const uint8_t *key, uint32_t len)
 {
     const struct index_bounds *bounds = &cursor->bounds;
+    if (!cursor->backward && cursor->place == INDEX_PLACE_BEYOND) /* a bound that begins with the key lies before it */
+        return bounds->low_len > 0 && compare_prefix(bounds->low, bounds->low_len, key, len) > 0;
     if (!cursor->backward)
         return bounds->low_len > 0 && keyenc_compare(key, len, bounds->low, bounds->low_len) < 0;
     return bounds->high_len > 0 && compare_prefix(key, len, bounds->high, bounds->high_len) > 0;

@@ -18,7 +18,8 @@ static void derive(struct arena *arena, const char *filter_text, const char *key
     if (!filter_compile(arena, json_doc(arena, filter_text), NULL, &filter, &err) ||
         !bounds_pattern_parse(json_doc(arena, key), &pattern, &err))
         fail_msg("%s: %s", filter_text, err.msg);
-    pattern.multikey = multikey;
+    for (uint32_t i = 0; multikey && i < pattern.field_count; i++)
+        pattern.fields[i].arrays = ~UINT64_C(0);
     pattern.shard_key = shard_key;
     bounds_from_filter(arena, filter, &pattern, out);
 }
@@ -284,7 +285,8 @@ static void check_pair(struct arena *arena, const char *filter_text, const char 
     bool indexable = keygen_each_encoded(&gen, doc, look, &none, &multikey, &err);
     if (indexable && filter_compile(arena, json_doc(arena, filter_text), NULL, &filter, &err)) {
         assert_true(bounds_pattern_parse(json_doc(arena, pattern_text), &pattern, &err));
-        pattern.multikey = multikey;
+        for (uint32_t i = 0; multikey && i < pattern.field_count; i++)
+        pattern.fields[i].arrays = ~UINT64_C(0);
         bounds_from_filter(arena, filter, &pattern, &bounds);
         struct hit hit = {.bounds = &bounds};
         assert_true(keygen_each_encoded(&gen, doc, look, &hit, &multikey, &err));

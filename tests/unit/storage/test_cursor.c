@@ -163,6 +163,29 @@ static void index_cursor_seek_skips(void **state)
     index_cursor_close(&cursor);
 }
 
+/* It went back to the bound when this began with the key, and so on for ever. */
+static void index_cursor_seek_beyond_a_prefix_of_its_bound_moves_on(void **state)
+{
+    struct fixture *f = *state;
+    fill_compound(f);
+    struct buf low = BUF_INIT;
+    struct buf prefix = BUF_INIT;
+    struct index_cursor cursor;
+    struct index_entry entry;
+    encode_int(&prefix, 2, false);
+    buf_append(&low, prefix.data, prefix.len);
+    buf_append_u8(&low, 0x01); /* somewhere within the keys that begin with 2 */
+    struct index_bounds bounds = {low.data, (uint32_t)low.len, NULL, 0, true, false};
+    index_cursor_open(&cursor, f->txn, fixture_index(f, "i"), &bounds, false);
+    assert_true(index_cursor_next(&cursor, &entry));
+    index_cursor_seek(&cursor, prefix.data, (uint32_t)prefix.len, false);
+    assert_true(index_cursor_next(&cursor, &entry));
+    assert_true(memcmp(entry.key, prefix.data, prefix.len) > 0);
+    index_cursor_close(&cursor);
+    buf_deinit(&low);
+    buf_deinit(&prefix);
+}
+
 static void index_cursor_restore_of_nonsense_is_refused(void **state)
 {
     struct fixture *f = *state;
@@ -244,6 +267,7 @@ int main(void)
         CASE(record_cursor_stays_in_its_collection_and_passes_over_pieces),
         CASE(index_cursor_bounds_are_prefixes),
         CASE(index_cursor_seek_skips),
+        CASE(index_cursor_seek_beyond_a_prefix_of_its_bound_moves_on),
         CASE(index_cursor_restore_of_nonsense_is_refused),
         CASE(index_cursor_orders_a_run_larger_than_it_holds),
     };
