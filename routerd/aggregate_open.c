@@ -17,16 +17,14 @@ enum { VIEW_DEPTH_MAX = 20 };
 
 bool aggregate_request_parse(struct bdoc body, const struct ns *ns, struct aggregate_request *out, struct err *err)
 {
-    struct bdoc cursor = {0};
+    bool given = false;
     *out = (struct aggregate_request){.batch_size = -1, .body = body, .ns = *ns};
     out->ns.coll = out->ns.full + (ns->coll - ns->full);
     if (!field_require(body, "pipeline", err) || !field_get_array(body, "pipeline", &out->stages, err) ||
-        !field_get_doc(body, "cursor", &cursor, err))
+        !field_get_cursor(body, "aggregate", &given, &out->batch_size, err))
         return false;
-    if (!cursor.data)
-        return err_set(err, ERR_FailedToParse,
-                       "The 'cursor' option is required, except for aggregate with the explain argument");
-    return field_get_i64_in(cursor, "batchSize", 0, INT64_MAX, &out->batch_size, err);
+    return given || err_set(err, ERR_FailedToParse,
+                            "The 'cursor' option is required, except for aggregate with the explain argument");
 }
 
 static bool reads_others(struct bdoc doc, int depth)

@@ -1,6 +1,7 @@
 /* count, distinct. */
 #include "base/map.h"
 #include "bson/keyenc.h"
+#include "command/field_spec.h"
 #include "command/fields.h"
 #include "routerd/command_env.h"
 #include "routerd/commands.h"
@@ -8,14 +9,63 @@
 #include "routerd/request.h"
 #include "routerd/routed_read.h"
 
+#include <stddef.h>
+
+static bool whole_number(const struct bval *val, const char *name, int64_t *out, struct err *err)
+{
+    if (val->type == BT_EOO || val->type == BT_NULL)
+        return true;
+    if (!bval_is_number(val))
+        return err_set(err, ERR_BadValue, "%s value is not a valid number", name);
+    return bval_to_i64(val, out) || err_set(err, ERR_FailedToParse, "Expected an integer: %s", name);
+}
+
 static bool count_bounds(const struct command_ctx *ctx, int64_t *skip, int64_t *limit, struct err *err)
 {
+    struct bval given_skip = BVAL_MISSING;
+    struct bval given_limit = BVAL_MISSING;
     *skip = 0;
     *limit = 0;
-    if (!field_get_i64_in(ctx->body, "skip", 0, INT64_MAX, skip, err) || !field_get_i64(ctx->body, "limit", limit, err))
+    (void)bdoc_find(ctx->body, "skip", &given_skip);
+    (void)bdoc_find(ctx->body, "limit", &given_limit);
+    if (!whole_number(&given_skip, "skip", skip, err) || !whole_number(&given_limit, "limit", limit, err))
         return false;
+    if (*skip < 0)
+        return err_set(err, ERR_FailedToParse, "Expected a non-negative number: skip");
+    if (*limit == INT64_MIN)
+        return err_set(err, ERR_BadValue, "limit value for count cannot be min long");
     if (*limit < 0)
-        *limit = *limit == INT64_MIN ? INT64_MAX : -*limit;
+        *limit = -*limit;
+    return true;
+}
+
+/* Refuses what is malformed. A number in place of the query counts everything: old clients send {query: 1}. */
+static bool count_check(struct command_ctx *ctx, struct err *err)
+{
+    struct fields {
+        struct bval query, hint;
+        struct bdoc collation;
+        const uint8_t *uuid;
+    } fields = {.query = BVAL_MISSING};
+    static const struct field_spec list[] = {
+        {"query", FIELD_ANY, offsetof(struct fields, query), false},
+        {"skip", FIELD_IGNORED, 0, false},
+        {"limit", FIELD_IGNORED, 0, false},
+        {"hint", FIELD_HINT, offsetof(struct fields, hint), false},
+        {"collation", FIELD_DOC, offsetof(struct fields, collation), false},
+        {"fields", FIELD_IGNORED, 0, false},
+    };
+    static const struct field_specs specs = {list, sizeof list / sizeof list[0], true};
+    static const char *const dropped[] = {"query", NULL};
+    int64_t skip, limit;
+    if (!fields_read(ctx->body, "count", &specs, &fields, err) || !count_bounds(ctx, &skip, &limit, err))
+        return false;
+    if (bval_is_number(&fields.query)) {
+        bson_t body = BSON_INITIALIZER;
+        request_append_body(&body, ctx->body, dropped);
+        ctx->body = (struct bdoc){arena_copy(&ctx->arena, bson_get_data(&body), body.len), body.len};
+        bson_destroy(&body);
+    }
     return true;
 }
 
@@ -75,7 +125,7 @@ static enum command_status run_count(struct command_ctx *ctx, struct err *err)
 {
     static const struct routed_read read = {NULL, count_sharded, count_nothing, view_count};
     atomic_fetch_add(&router_of(ctx)->counters.command, 1);
-    return routed_read_run(ctx, &read, err);
+    return count_check(ctx, err) ? routed_read_run(ctx, &read, err) : COMMAND_ERROR;
 }
 
 /* The union of the shards' values: the first of those that compare equal stays. */

@@ -233,6 +233,24 @@ bool field_get_date(struct bdoc doc, const char *name, int64_t *out_ms, struct e
     return true;
 }
 
+bool field_get_cursor(struct bdoc body, const char *command, bool *given, int64_t *batch_size, struct err *err)
+{
+    struct bdoc cursor = {0};
+    struct biter iter;
+    struct belem elem;
+    if (!field_get_doc(body, "cursor", &cursor, err))
+        return false;
+    *given = cursor.data != NULL;
+    if (!*given)
+        return true;
+    biter_init(&iter, cursor);
+    while (biter_next(&iter, &elem))
+        if (strcmp(elem.key, "batchSize") != 0)
+            return err_set(err, COMMAND_ERR_FIELD_UNKNOWN, "BSON field '%s.cursor.%s' is an unknown field.", command,
+                           elem.key);
+    return field_get_i64_in(cursor, "batchSize", 0, INT64_MAX, batch_size, err);
+}
+
 bool field_require(struct bdoc doc, const char *name, struct err *err)
 {
     struct bval val;
