@@ -149,6 +149,9 @@ static bool get_more_limit(struct command_ctx *ctx, const struct router_cursor *
     if (ctx->max_time_ms > 0 && !cursor->await_data)
         return err_set(err, ERR_BadValue, "cannot set maxTimeMS on getMore command for a non-awaitData cursor");
     command_ctx_set_deadline(ctx, cursor->time_left_ms < 0 ? DEADLINE_NEVER : deadline_after_ms(cursor->time_left_ms));
+    /* What is late now is late by the limit that the first command was given. */
+    if (cursor->time_left_ms >= 0)
+        ctx->max_time_ms = cursor->time_left_ms > 0 ? cursor->time_left_ms : 1;
     return true;
 }
 

@@ -42,26 +42,42 @@ static void target_bounds(struct arena *arena, const struct routing_table *table
         out->why = TARGET_BY_KEY;
 }
 
-bool target_filter(struct arena *arena, const struct routing_table *table, const struct target_query *query,
-                   struct target *out, struct err *err)
+/* The bounds of the shard key; `simple`: as if there were no collation. */
+static bool find_bounds(struct arena *arena, const struct routing_table *table, const struct target_query *query,
+                        bool simple, struct bounds *out, struct err *err)
 {
     struct bounds_pattern pattern;
     struct filter *compiled;
-    struct bounds bounds;
-    *out = (struct target){0};
-    if (!filter_compile(arena, query->filter.data ? query->filter : bdoc_empty(), query->env, &compiled, err))
+    struct expr_env env = query->env ? *query->env : (struct expr_env){0};
+    if (simple)
+        env.order = NULL;
+    struct bdoc filter = query->filter.data ? query->filter : bdoc_empty();
+    if (!filter_compile(arena, filter, &env, &compiled, err))
         return false;
     bool ok = bounds_pattern_parse(shardkey_pattern(routing_table_key(table)), &pattern, err);
     if (ok) {
-        bool ordered = query->env && query->env->order;
         pattern.shard_key = true;
-        bounds_from_filter(arena, compiled, &pattern, &bounds);
-        bool narrow = !bounds.all;
-        bounds.all |= ordered;
-        target_bounds(arena, table, &bounds, out);
-        if (ordered && narrow)
-            out->why = TARGET_COLLATION;
+        bounds_from_filter(arena, compiled, &pattern, out);
     }
     filter_release(compiled);
     return ok;
+}
+
+bool target_filter(struct arena *arena, const struct routing_table *table, const struct target_query *query,
+                   struct target *out, struct err *err)
+{
+    struct bounds bounds, simple;
+    struct err ignored;
+    *out = (struct target){0};
+    if (!find_bounds(arena, table, query, false, &bounds, err))
+        return false;
+    target_bounds(arena, table, &bounds, out);
+    bool ordered = query->env && query->env->order;
+    if (ordered && !out->point && find_bounds(arena, table, query, true, &simple, &ignored)) {
+        struct target narrow = {0};
+        target_bounds(arena, table, &simple, &narrow);
+        if (narrow.point || narrow.count < out->count)
+            out->why = TARGET_COLLATION;
+    }
+    return true;
 }

@@ -1,5 +1,6 @@
 #include "support.h"
 
+#include "routerd/command_env.h"
 #include "routerd/target.h"
 
 struct fixture {
@@ -29,9 +30,11 @@ static struct target target_of(struct fixture *fixture, const char *filter, cons
 {
     struct target target;
     struct err err;
-    struct target_query query = {.filter = json_doc(&fixture->arena, filter)};
-    if (collation)
-        query.collation = json_doc(&fixture->arena, collation);
+    char body[128];
+    struct expr_env env;
+    struct target_query query = {.filter = json_doc(&fixture->arena, filter), .env = &env};
+    snprintf(body, sizeof body, "{\"collation\": %s}", collation ? collation : "{\"locale\": \"simple\"}");
+    assert_true(command_env_init(&fixture->arena, json_doc(&fixture->arena, body), NULL, &env, &err));
     assert_true(target_filter(&fixture->arena, fixture->table, &query, &target, &err));
     return target;
 }
@@ -79,14 +82,36 @@ static void target_impossible_filter_goes_nowhere(void **state)
     expect_shards(*state, "{\"a\": {\"$in\": []}}", "", false);
 }
 
+/* All strings lie above 20: the whole class is meant, no single value. */
 static void target_collation_keeps_from_targeting(void **state)
 {
     struct target target = target_of(*state, "{\"a\": \"x\"}", "{\"locale\": \"de\"}");
-    assert_int_equal(target.count, 2);
+    assert_int_equal(target.count, 1);
     assert_false(target.point);
+    assert_int_equal(target.why, TARGET_COLLATION);
     target = target_of(*state, "{\"a\": \"x\"}", "{\"locale\": \"simple\"}");
     assert_int_equal(target.count, 1);
     assert_true(target.point);
+    assert_int_equal(target.why, TARGET_BY_KEY);
+}
+
+static void target_collation_concerns_strings_only(void **state)
+{
+    struct target target = target_of(*state, "{\"a\": 15}", "{\"locale\": \"de\"}");
+    assert_int_equal(target.count, 1);
+    assert_true(target.point);
+    target = target_of(*state, "{\"a\": {\"$gt\": 11, \"$lt\": 12}, \"b\": \"x\"}", "{\"locale\": \"de\"}");
+    assert_int_equal(target.count, 1);
+}
+
+static void target_tells_why(void **state)
+{
+    struct target target = target_of(*state, "{\"b\": 15}", NULL);
+    assert_int_equal(target.why, TARGET_NO_PREDICATE);
+    target = target_of(*state, "{\"a\": {\"$lt\": 3}}", NULL);
+    assert_int_equal(target.why, TARGET_BY_RANGE);
+    target = target_of(*state, "{\"a\": {\"$in\": []}}", NULL);
+    assert_int_equal(target.why, TARGET_NOTHING);
 }
 
 static void target_ranges_of_a_shard_stay_inside_what_it_owns(void **state)
@@ -143,6 +168,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(target_without_key_goes_everywhere, set_up, tear_down),
         cmocka_unit_test_setup_teardown(target_impossible_filter_goes_nowhere, set_up, tear_down),
         cmocka_unit_test_setup_teardown(target_collation_keeps_from_targeting, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(target_collation_concerns_strings_only, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(target_tells_why, set_up, tear_down),
         cmocka_unit_test_setup_teardown(target_ranges_of_a_shard_stay_inside_what_it_owns, set_up, tear_down),
         cmocka_unit_test_setup_teardown(target_more_values_than_a_request_takes_go_to_all_owners, set_up, tear_down),
         cmocka_unit_test_setup_teardown(target_bad_filter_is_an_error, set_up, tear_down),

@@ -201,6 +201,7 @@ static int set_up(void **state)
     cluster->router.rpc = rpc_client_new(&(struct rpc_client_options){.name = "test"});
     assert_true(registry_new(&cluster->router, config, &cluster->router.registry, &err));
     cluster->router.routing = routing_cache_new(routing_fetch_remote, &cluster->router);
+    cluster->router.cursors = cursor_table_new(&cluster->router);
     *state = cluster;
     return 0;
 }
@@ -209,6 +210,7 @@ static int tear_down(void **state)
 {
     struct cluster *cluster = *state;
     struct node *nodes[] = {&cluster->config, &cluster->shards[0], &cluster->shards[1]};
+    cursor_table_free(cluster->router.cursors);
     routing_cache_free(cluster->router.routing);
     registry_free(cluster->router.registry);
     rpc_client_free(cluster->router.rpc);
@@ -457,7 +459,7 @@ static void write_batch_unordered_range_statements_cost_memory_in_proportion(voi
     assert_in_range(out.memory, 1, STATEMENTS * BYTES_EACH);
 }
 
-static void write_batch_range_statements_go_after_those_by_key(void **state)
+static void write_batch_range_statement_keeps_its_place(void **state)
 {
     struct cluster *cluster = *state;
     struct outcome out = run(cluster, WRITE_DELETE,
@@ -466,20 +468,83 @@ static void write_batch_range_statements_go_after_those_by_key(void **state)
                              " \"ordered\": false, \"$db\": \"db\"}");
     assert_true(out.ok);
     assert_int_equal(out.n, 4);
-    assert_string_equal(cluster->shards[0].seen, "1 2 |-1 |");
+    assert_string_equal(cluster->shards[0].seen, "1 |-1 |2 |");
     assert_string_equal(cluster->shards[1].seen, "-1 |");
 }
 
-static void write_batch_upsert_without_the_key_is_refused(void **state)
+static void write_batch_multi_upsert_without_the_key_is_refused(void **state)
 {
     struct cluster *cluster = *state;
-    struct outcome out =
-        run(cluster, WRITE_UPDATE,
-            "{\"update\": \"c\", \"updates\": [{\"q\": {\"b\": 1}, \"u\": {\"$set\": {\"b\": 1}}, \"upsert\": true}],"
-            " \"$db\": \"db\"}");
+    struct outcome out = run(cluster, WRITE_UPDATE,
+                             "{\"update\": \"c\", \"updates\": [{\"q\": {\"b\": 1}, \"u\": {\"$set\": {\"b\": 1}},"
+                             " \"upsert\": true, \"multi\": true}], \"$db\": \"db\"}");
     assert_true(out.ok);
     assert_string_equal(out.errors, "0:61");
     assert_int_equal(cluster->shards[0].requests + cluster->shards[1].requests, 0);
+}
+
+#define EMPTY_CURSOR "{\"cursor\": {\"id\": {\"$numberLong\": \"0\"}, \"ns\": \"db.c\", \"firstBatch\": []}, \"ok\": 1}"
+
+static void write_batch_upsert_without_the_key_goes_to_the_documents_owner(void **state)
+{
+    struct cluster *cluster = *state;
+    for (int i = 0; i < 2; i++)
+        cluster->shards[i].replies[0] = cluster->shards[i].replies[1] = EMPTY_CURSOR;
+    struct outcome out = run(cluster, WRITE_UPDATE,
+                             "{\"update\": \"c\", \"updates\": [{\"q\": {\"b\": 1}, \"u\": {\"$set\": {\"a\": 15}},"
+                             " \"upsert\": true}], \"$db\": \"db\"}");
+    assert_true(out.ok);
+    assert_string_equal(out.errors, "");
+    assert_int_equal(out.n, 1);
+    assert_string_equal(cluster->shards[0].seen, "");
+    assert_string_equal(cluster->shards[1].seen, "15 |");
+}
+
+/* A missing field of the shard key counts as null, which lies in the first shard's range. */
+static void write_batch_upsert_without_a_key_at_all_counts_as_null(void **state)
+{
+    struct cluster *cluster = *state;
+    for (int i = 0; i < 2; i++)
+        cluster->shards[i].replies[0] = cluster->shards[i].replies[1] = EMPTY_CURSOR;
+    struct outcome out = run(cluster, WRITE_UPDATE,
+                             "{\"update\": \"c\", \"updates\": [{\"q\": {\"b\": 1}, \"u\": {\"$set\": {\"d\": 1}},"
+                             " \"upsert\": true}], \"$db\": \"db\"}");
+    assert_true(out.ok);
+    assert_int_equal(out.n, 1);
+    assert_string_equal(cluster->shards[0].seen, "-1 |");
+    assert_string_equal(cluster->shards[1].seen, "");
+}
+
+static void write_batch_upsert_that_finds_a_taken_key_gives_up_with_it(void **state)
+{
+    struct cluster *cluster = *state;
+    for (int i = 0; i < 2; i++)
+        cluster->shards[i].replies[0] = cluster->shards[i].replies[1] = EMPTY_CURSOR;
+    cluster->shards[1].fails_at = 15;
+    cluster->shards[1].fails_with = ERR_DuplicateKey;
+    struct outcome out = run(cluster, WRITE_UPDATE,
+                             "{\"update\": \"c\", \"updates\": [{\"q\": {\"b\": 1}, \"u\": {\"$set\": {\"a\": 15}},"
+                             " \"upsert\": true}], \"$db\": \"db\"}");
+    assert_true(out.ok);
+    assert_string_equal(out.errors, "0:11000");
+    assert_string_equal(cluster->shards[1].seen, "15 |15 |15 |");
+}
+
+/* Strings of another collation don't say where a document is, but the candidate's own key does. */
+static void write_batch_candidate_is_found_by_its_key_under_a_collation(void **state)
+{
+    struct cluster *cluster = *state;
+    cluster->shards[0].replies[0] = cluster->shards[0].replies[1] = EMPTY_CURSOR;
+    cluster->shards[1].replies[0] = cluster->shards[1].replies[1] =
+        "{\"cursor\": {\"id\": {\"$numberLong\": \"0\"}, \"ns\": \"db.c\", \"firstBatch\":"
+        " [{\"_id\": 1, \"a\": 12}]}, \"ok\": 1}";
+    struct outcome out = run(cluster, WRITE_UPDATE,
+                             "{\"update\": \"c\", \"updates\": [{\"q\": {\"b\": \"x\"}, \"u\": {\"$set\": {\"d\": 1}},"
+                             " \"collation\": {\"locale\": \"en\", \"strength\": 2}}], \"$db\": \"db\"}");
+    assert_true(out.ok);
+    assert_int_equal(out.n, 1);
+    assert_string_equal(cluster->shards[0].seen, "");
+    assert_string_equal(cluster->shards[1].seen, "-1 |");
 }
 
 static void write_batch_unknown_outcome_is_told_without_a_label(void **state)
@@ -586,7 +651,6 @@ static int32_t code_of_get_more(struct cluster *cluster, int64_t id)
     bson_t command = BSON_INITIALIZER;
     BSON_APPEND_INT64(&command, "getMore", id);
     BSON_APPEND_UTF8(&command, "collection", "c");
-    BSON_APPEND_INT32(&command, "maxTimeMS", 100);
     BSON_APPEND_UTF8(&command, "$db", "db");
     struct wire_frame *reply = run_message(cluster, &commands_find, wire_frame_of_doc(bdoc_of(&command)), &msg);
     bson_destroy(&command);
@@ -600,17 +664,16 @@ static void get_more_that_ran_out_of_time_ends_the_cursor(void **state)
 {
     struct cluster *cluster = *state;
     struct err err;
-    struct router_cursor *cursor = router_cursor_new("db.c");
-    cluster->router.cursors = cursor_table_new(&cluster->router);
+    struct router_cursor *cursor = router_cursor_new(&cluster->router, "db.c");
     assert_true(registry_shard(cluster->router.registry, "s0", deadline_after_ms(5000), &cursor->set, &err));
     snprintf(cursor->member, sizeof cursor->member, "%s", cluster->shards[0].address);
     cursor->shard_id = 5;
+    cursor->time_left_ms = 100;
     assert_true(cursor_table_add(cluster->router.cursors, cursor, &err));
     int64_t id = cursor->id;
     cursor_table_give(cluster->router.cursors, cursor, false);
     assert_int_equal(code_of_get_more(cluster, id), ERR_MaxTimeMSExpired);
     assert_int_equal(code_of_get_more(cluster, id), ERR_CursorNotFound);
-    cursor_table_free(cluster->router.cursors);
 }
 
 static int32_t code_of(struct cluster *cluster, const struct command_family *family, const char *json)
@@ -630,7 +693,6 @@ static int32_t code_of(struct cluster *cluster, const struct command_family *fam
 static void read_with_a_malformed_reply_leaves_no_cursors(void **state)
 {
     struct cluster *cluster = *state;
-    cluster->router.cursors = cursor_table_new(&cluster->router);
     cluster->shards[0].replies[0] = cluster->shards[0].replies[1] = "{\"cursor\": {\"id\": \"x\"}, \"ok\": 1}";
     cluster->shards[1].replies[0] = cluster->shards[1].replies[1] =
         "{\"cursor\": {\"firstBatch\": [], \"id\": {\"$numberLong\": \"77\"}, \"ns\": \"db.c\"}, \"ok\": 1}";
@@ -642,7 +704,6 @@ static void read_with_a_malformed_reply_leaves_no_cursors(void **state)
                          0);
     assert_int_equal(cluster->shards[1].kills, 2);
     assert_int_equal(cluster->shards[1].killed[1], 77);
-    cursor_table_free(cluster->router.cursors);
 }
 
 #define GONE                                                                                                           \
@@ -707,8 +768,12 @@ int main(void)
         WRITE_TEST(write_batch_multi_update_goes_to_all_owners),
         WRITE_TEST(write_batch_multi_update_is_not_repeated_where_it_was_done),
         WRITE_TEST(write_batch_unordered_range_statements_cost_memory_in_proportion),
-        WRITE_TEST(write_batch_range_statements_go_after_those_by_key),
-        WRITE_TEST(write_batch_upsert_without_the_key_is_refused),
+        WRITE_TEST(write_batch_range_statement_keeps_its_place),
+        WRITE_TEST(write_batch_multi_upsert_without_the_key_is_refused),
+        WRITE_TEST(write_batch_upsert_without_the_key_goes_to_the_documents_owner),
+        WRITE_TEST(write_batch_upsert_without_a_key_at_all_counts_as_null),
+        WRITE_TEST(write_batch_upsert_that_finds_a_taken_key_gives_up_with_it),
+        WRITE_TEST(write_batch_candidate_is_found_by_its_key_under_a_collation),
         WRITE_TEST(write_batch_unknown_outcome_is_told_without_a_label),
         WRITE_TEST(write_batch_unsharded_goes_to_the_primary_as_it_is),
         WRITE_TEST(write_on_config_with_an_unknown_section_is_refused),
