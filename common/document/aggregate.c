@@ -1,6 +1,7 @@
 /* aggregate: the leading $match, $sort, $skip and $limit become a plan, the other stages run over its documents. Source
  * stages such as $collStats make their own. */
 #include "base/clock.h"
+#include "base/random.h"
 #include "command/fields.h"
 #include "document/commands.h"
 #include "document/cursor_reply.h"
@@ -14,7 +15,6 @@
 struct aggregate_request {
     struct ns ns;
     struct bdoc pipeline;
-    struct bdoc cursor;
     struct bdoc let;
     struct bdoc version;
     struct bval hint;
@@ -28,26 +28,27 @@ static bool parse(struct command_ctx *ctx, struct aggregate_request *out, struct
     static const char *const known[] = {"aggregate", "pipeline",  "cursor", "explain", "allowDiskUse",
                                         "hint",      "collation", "let",    "comment", "bypassDocumentValidation",
                                         NULL};
+    bool cursor = false;
     *out = (struct aggregate_request){.batch_size = -1, .allow_disk = true};
     bdoc_find(ctx->body, "hint", &out->hint);
     if (!command_ns_or_db(ctx, &out->ns, err) || !fields_check_known(ctx->body, "aggregate", known, err) ||
         !field_require(ctx->body, "pipeline", err) || !field_get_array(ctx->body, "pipeline", &out->pipeline, err) ||
-        !field_get_doc(ctx->body, "cursor", &out->cursor, err) || !field_get_doc(ctx->body, "let", &out->let, err) ||
-        !field_get_bool(ctx->body, "explain", &out->explain, err) ||
+        !field_get_cursor(ctx->body, "aggregate", &cursor, &out->batch_size, err) ||
+        !field_get_doc(ctx->body, "let", &out->let, err) || !field_get_bool(ctx->body, "explain", &out->explain, err) ||
         !field_get_bool(ctx->body, "allowDiskUse", &out->allow_disk, err) || !request_version(ctx, &out->version, err))
         return false;
-    if (out->cursor.data == NULL && !out->explain)
-        return err_set(err, ERR_FailedToParse,
-                       "The 'cursor' option is required, except for aggregate with the explain argument");
-    return out->cursor.data == NULL || field_get_i64_in(out->cursor, "batchSize", 0, INT64_MAX, &out->batch_size, err);
+    return cursor || out->explain ||
+           err_set(err, ERR_FailedToParse,
+                   "The 'cursor' option is required, except for aggregate with the explain argument");
 }
 
 /* The front of the pipeline, as far as a plan can do it. */
-static bool plan_lead(struct document_cursor *cursor, const struct aggregate_request *request,
-                      const struct read_txn *read, struct err *err)
+static bool plan_lead(struct opened_read *opened, const struct aggregate_request *request, struct err *err)
 {
+    struct document_cursor *cursor = opened->cursor;
+    const struct read_txn *read = &opened->read;
     struct pipeline_lead lead;
-    struct plan_request wanted = {.hint = request->hint};
+    struct plan_request wanted = {.hint = request->hint, .explain = opened->explain};
     pipeline_lead(cursor->pipeline, &cursor->arena, &lead);
     struct bdoc match = lead.match.data == NULL ? bdoc_empty() : lead.match;
     if (!filter_compile(&cursor->arena, match, &cursor->env, &cursor->filter, err))
@@ -69,7 +70,7 @@ static bool plan_lead(struct document_cursor *cursor, const struct aggregate_req
         return true;
     document_cursor_bind(cursor, read);
     cursor->plan_sort = cursor->sort;
-    if (!plan_make(&cursor->arena, read->coll, &wanted, &cursor->plan, err))
+    if (!read_plan_make(&cursor->arena, read, &wanted, &cursor->plan, err))
         return false;
     if (cursor->plan->sorted && wanted.natural == 0)
         cursor->sort = NULL;
@@ -150,8 +151,7 @@ static bool make_source(struct command_ctx *ctx, const struct aggregate_request 
     if (request->ns.coll[0] == '\0' && !source)
         return err_set(err, ERR_InvalidNamespace,
                        "{aggregate: 1} is not valid for this pipeline: it needs a collection");
-    return source ? fill_source(ctx, cursor, request, &opened->read, err)
-                  : plan_lead(cursor, request, &opened->read, err);
+    return source ? fill_source(ctx, cursor, request, &opened->read, err) : plan_lead(opened, request, err);
 }
 
 static bool open_parsed(struct command_ctx *ctx, const struct aggregate_request *request, struct opened_read *out,
@@ -166,6 +166,7 @@ static bool open_parsed(struct command_ctx *ctx, const struct aggregate_request 
     out->batch_size = request->batch_size >= 0 ? request->batch_size : DOCUMENT_FIRST_BATCH;
     cursor->space = request->allow_disk ? document_engine_temp(engine) : NULL;
     cursor->env.now_ms = clock_wall_ms();
+    cursor->env.random = random_u64();
     cursor->env.let = request->let;
     if (read_txn_open(&out->read, engine, request->ns.full, request->version, err) &&
         request_order(ctx->body, out->read.coll, &cursor->arena, &cursor->env.order, err) &&

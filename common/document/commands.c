@@ -1,5 +1,7 @@
 #include "document/commands.h"
 
+#include "document/explain.h"
+
 const struct command document_commands[] = {
     {"find", NULL, COMMAND_COLLECTION, find_run},
     {"getMore", NULL, 0, get_more_run},
@@ -7,6 +9,7 @@ const struct command document_commands[] = {
     {"count", NULL, COMMAND_COLLECTION, count_run},
     {"distinct", NULL, COMMAND_COLLECTION, distinct_run},
     {"aggregate", NULL, 0, aggregate_run},
+    {"explain", NULL, 0, explain_run},
     {"collStats", NULL, COMMAND_COLLECTION, coll_stats_run},
     {"dbStats", NULL, 0, db_stats_run},
     {"validate", NULL, COMMAND_COLLECTION, validate_run},

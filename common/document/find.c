@@ -216,7 +216,7 @@ static bool make_plan(struct document_cursor *cursor, const struct find_request 
         .hint = hint_is_natural ? BVAL_MISSING : request->hint,
         .limited = request->limit > 0,
         .wanted = request->limit > 0 ? (uint64_t)request->limit + (uint64_t)request->skip : 0,
-        .projection = cursor->projection,
+        .projection = cursor->show_record_id ? NULL : cursor->projection,
         .min = request->min,
         .max = request->max,
         .explain = opened->explain,
