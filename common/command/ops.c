@@ -165,7 +165,7 @@ unsigned op_kill_session(struct op_registry *registry, const uint8_t *lsid, cons
     unsigned count = 0;
     pthread_mutex_lock(&registry->mutex);
     for (struct op *op = registry->first; op != NULL; op = op->next) {
-        if (op == &except->op || !is_of_session(op, lsid))
+        if ((except != NULL && op == &except->op) || !is_of_session(op, lsid))
             continue;
         kill_locked(op, ERR_Interrupted);
         count++;

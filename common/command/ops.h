@@ -60,7 +60,7 @@ bool op_kill(struct op_registry *registry, int64_t id);
 void op_kill_all(struct op_registry *registry, int32_t code);
 /* All parts of a router's operation. Returns how many. */
 unsigned op_kill_router_key(struct op_registry *registry, int64_t router_key);
-/* All operations with that lsid.id (16 bytes; NULL: with any) but `except`. Returns how many. */
+/* All operations with that lsid.id (16 bytes; NULL: with any) but `except` (may be NULL). Returns how many. */
 unsigned op_kill_session(struct op_registry *registry, const uint8_t *lsid, const struct command_ctx *except);
 
 struct op_list_options {

@@ -4,8 +4,12 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/temp_space.h"
 #include "base/thread.h"
 #include "document/commands.h"
+#include "document/parameters.h"
+#include "document/traits.h"
+#include "document/ttl.h"
 #include "node/node_internal.h"
 #include "replication/address.h"
 
@@ -40,6 +44,7 @@ static bool open_store(struct node *node, bool create, struct err *err)
         .create = create,
         .map_bytes = (uint64_t)node->config.max_data_gib << 30,
         .filter_hooks = node_filter_hooks(),
+        .collection_hooks = traits_store_hooks(),
     };
     return store_open(&options, &node->store, err);
 }
@@ -104,6 +109,7 @@ static bool start_engine(struct node *node, struct err *err)
         .log = node->log,
         .member_name = node->config.set_name,
         .host = node->address,
+        .temp = node->temp,
     };
     node->host.engine = document_engine_new(&options);
     if (node->program->open != NULL && !node->program->open(node, &node->plugin, err))
@@ -173,11 +179,22 @@ static void make_pool(struct node *node)
 
 static void make_commands(struct node *node)
 {
+    node->ops = op_registry_new();
     node->commands = command_table_new();
     command_table_add(node->commands, document_commands, document_command_count);
     command_table_add(node->commands, node_commands, node_command_count);
+    command_table_add(node->commands, node_op_commands, node_op_command_count);
     command_table_add(node->commands, node->program->commands, (unsigned)node->program->command_count);
     command_table_enable_test(node->commands, node->config.test_commands);
+}
+
+/* What a predecessor left in it goes. */
+static bool open_temp(struct node *node, struct err *err)
+{
+    char *dir = mem_printf("%s/_tmp", node->config.dbpath);
+    bool ok = temp_space_open(dir, TEMP_SPACE_DEFAULT_BYTES, &node->temp, err);
+    mem_free(dir);
+    return ok;
 }
 
 static bool start(struct node *node, struct err *err)
@@ -188,11 +205,14 @@ static bool start(struct node *node, struct err *err)
     node_log_init(node);
     make_commands(node);
     make_pool(node);
-    if (!start_engine(node, err) || !start_replica(node, err) || !start_server(node, err))
+    if (!open_temp(node, err) || !start_engine(node, err) || !start_replica(node, err) || !start_server(node, err))
         return false;
     if (node->program->start != NULL)
         node->program->start(node->plugin);
     node_housekeeping_start(node);
+    if (!document_parameters_load(node->host.engine, err))
+        return false;
+    document_ttl_start(document_engine_ttl(node->host.engine));
     log_info("NODE", 5401, "Started", LOG_STR("program", node->program->name), LOG_STR("set", node->config.set_name),
              LOG_I64("id", node->config.member_id), LOG_STR("address", node->address),
              LOG_STR("version", SHERD_VERSION), LOG_STR("dbpath", node->config.dbpath));
@@ -214,6 +234,8 @@ static void stop(struct node *node)
     if (node->program->stop != NULL)
         node->program->stop(node->plugin);
     node_housekeeping_stop(node);
+    op_kill_all(node->ops, ERR_InterruptedAtShutdown);
+    document_ttl_stop(document_engine_ttl(node->host.engine));
     replica_stop(node->replica, NODE_STOP_TIMEOUT_MS);
     delay_stop(node->delay);
     wait_for_requests(node);
@@ -226,6 +248,8 @@ static void stop(struct node *node)
     if (node->program->close != NULL)
         node->program->close(node->plugin);
     command_table_free(node->commands);
+    op_registry_free(node->ops);
+    temp_space_close(node->temp);
     pool_free(node->pool);
     delay_free(node->delay);
     store_close(node->store);

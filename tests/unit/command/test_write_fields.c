@@ -22,6 +22,7 @@ static void update_statements_are_checked_field_by_field(void **state)
         {"{'q': [], 'u': {}}", 14},
         {"{'q': {}, 'u': 5}", 9},
         {"{'q': {}, 'u': null}", 9},
+        {"{'q': {}, 'u': [5]}", 14},
         {"{'q': {}, 'u': {}, 'multi': 'x'}", 14},
         {"{'q': {}, 'u': {}, 'multi': 1}", 14},
         {"{'q': {}, 'u': {}, 'upsert': 1}", 14},

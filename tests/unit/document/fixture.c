@@ -138,6 +138,13 @@ static bool check_leader(void *arg, struct err *err)
     return !fixture->not_leader || err_set(err, ERR_NotWritablePrimary, "not the leader");
 }
 
+static struct store_filter_hooks filter_hooks;
+
+void fixture_set_filter_hooks(struct store_filter_hooks hooks)
+{
+    filter_hooks = hooks;
+}
+
 static void open_sized(struct fixture *fixture, const struct document_ownership *ownership, uint64_t map_bytes,
                        uint64_t ahead_bytes)
 {
@@ -153,6 +160,7 @@ static void open_sized(struct fixture *fixture, const struct document_ownership 
         .create = true,
         .map_bytes = map_bytes,
         .ahead_bytes = ahead_bytes,
+        .filter_hooks = filter_hooks,
         .collection_hooks = traits_store_hooks()};
     if (!store_open(&options, &fixture->store, &err))
         fail_msg("%s", err.msg);
@@ -275,6 +283,7 @@ static void start(struct fixture *fixture, struct fixture_call *call, const bson
     ctx->daemon = fixture;
     ctx->session = call;
     ctx->internal = true;
+    ctx->ops = fixture->ops;
     ctx->respond = respond;
     command_run(fixture->table, ctx);
 }

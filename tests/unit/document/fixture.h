@@ -31,6 +31,7 @@ struct fixture {
     unsigned history_count;
     unsigned barriers;
     const struct document_ownership *ownership;
+    struct op_registry *ops; /* the test's own, shows its requests; NULL: none */
     /* Applies kinds that are not the document layer's; NULL: there are none. */
     bool (*apply_other)(void *arg, struct document_apply *apply, const uint8_t *command, size_t len, struct buf *result,
                         struct err *err);
@@ -44,6 +45,8 @@ struct fixture_call {
     bson_t *reply; /* the caller's, by bson_destroy; NULL until done */
 };
 
+/* For fixtures opened from now on: partial indexes need them. */
+void fixture_set_filter_hooks(struct store_filter_hooks hooks);
 void fixture_open(struct fixture *fixture);
 /* `ownership` may be NULL. */
 void fixture_open_with(struct fixture *fixture, const struct document_ownership *ownership);

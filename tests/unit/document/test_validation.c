@@ -109,6 +109,48 @@ static void an_update_is_tested_again_when_the_validator_changed(void **state)
     fixture_close(&fixture);
 }
 
+static void a_group_of_updates_meets_a_validator_that_is_new(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct fixture_call mod;
+    struct fixture_call update;
+    fixture_open(&fixture);
+    fixture_expect(&fixture, "{'insert': 'c', 'documents': [{'_id': 1, 'x': 5}, {'_id': 2, 'x': 5}, {'_id': 3}]}",
+                   "{'n': 3}");
+    fixture.hold = true;
+    fixture_start(&fixture, &mod, "{'collMod': 'c', 'validator': " NOT_DETERMINISTIC "}");
+    fixture_start(&fixture, &update,
+                  "{'update': 'c', 'updates': [{'q': {'_id': 1}, 'u': {'$inc': {'x': 1}}},"
+                  " {'q': {'_id': 2}, 'u': {'$set': {'x': 0}}}, {'q': {'_id': 1}, 'u': {'$inc': {'x': 1}}}],"
+                  " 'ordered': false}");
+    finish(&fixture, &mod, &update);
+    assert_int_equal(fixture_i64(update.reply, "nModified"), 2);
+    assert_int_equal(fixture_i64(update.reply, "writeErrors.0.index"), 1);
+    assert_int_equal(fixture_i64(update.reply, "writeErrors.0.code"), 121);
+    bson_destroy(update.reply);
+    fixture_expect_batch(&fixture, "{'find': 'c', 'filter': {'x': {'$exists': true}}}",
+                         "[{'_id': 1, 'x': 7}, {'_id': 2, 'x': 5}]");
+    fixture_close(&fixture);
+}
+
+static void deletes_care_for_no_validator(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct fixture_call mod;
+    struct fixture_call delete;
+    fixture_open(&fixture);
+    fixture_expect(&fixture, "{'insert': 'c', 'documents': [{'_id': 1}]}", "{'n': 1}");
+    fixture.hold = true;
+    fixture_start(&fixture, &mod, "{'collMod': 'c', 'validator': " NOT_DETERMINISTIC "}");
+    fixture_start(&fixture, &delete, "{'delete': 'c', 'deletes': [{'q': {'_id': 1}, 'limit': 1}]}");
+    finish(&fixture, &mod, &delete);
+    assert_int_equal(fixture_i64(delete.reply, "n"), 1);
+    bson_destroy(delete.reply);
+    fixture_close(&fixture);
+}
+
 static void a_validator_that_goes_away_holds_nothing_up(void **state)
 {
     (void)state;
@@ -133,6 +175,8 @@ int main(void)
         cmocka_unit_test(an_insert_is_tested_again_when_the_validator_changed),
         cmocka_unit_test(an_insert_meets_a_validator_that_is_new),
         cmocka_unit_test(an_update_is_tested_again_when_the_validator_changed),
+        cmocka_unit_test(a_group_of_updates_meets_a_validator_that_is_new),
+        cmocka_unit_test(deletes_care_for_no_validator),
         cmocka_unit_test(a_validator_that_goes_away_holds_nothing_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
