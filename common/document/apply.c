@@ -2,9 +2,9 @@
 
 #include "document/apply_internal.h"
 #include "document/capped.h"
-#include "plan/scan.h"
 #include "document/views.h"
 #include "document/wakeups.h"
+#include "plan/scan.h"
 #include "query/filter.h"
 
 #include <string.h>
@@ -50,8 +50,8 @@ bool apply_target_open(struct apply_target *target, struct document_apply *apply
                        const uint8_t *create_uuid, struct err *err)
 {
     static const struct collection_traits none = {.expire_after = -1};
-    *target = (struct apply_target){
-        .apply = apply, .ownership = document_engine_ownership(apply->engine), .traits = &none};
+    *target =
+        (struct apply_target){.apply = apply, .ownership = document_engine_ownership(apply->engine), .traits = &none};
     const struct document_ownership *ownership = target->ownership;
     struct document_access access = {.ns = ns, .version = version, .write = true};
     if (ownership != NULL && !ownership->open(ownership->arg, apply->txn, &access, &target->view, err))
@@ -67,6 +67,13 @@ bool apply_target_open(struct apply_target *target, struct document_apply *apply
     if (target->coll != NULL)
         target->traits = collection_traits(target->coll);
     return true;
+}
+
+bool apply_target_check_tested(const struct apply_target *target, uint64_t tested, bool only_deletes, struct err *err)
+{
+    const struct validator *validator = &target->traits->validator;
+    return only_deletes || !validator_needs_leader(validator) || tested == VALIDATOR_BYPASSED ||
+           tested == validator->version || err_set(err, ERR_WriteConflict, "the collection's validator has changed");
 }
 
 bool apply_target_check_writable(const struct apply_target *target, struct err *err)

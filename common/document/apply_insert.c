@@ -33,15 +33,6 @@ static bool check_docs(struct codec_reader reader, uint32_t count)
     return !reader.failed;
 }
 
-/* The leader tested the documents with the validator in force; if not, it does so again. */
-static bool check_tested(const struct apply_target *target, const struct insert_header *header, struct err *err)
-{
-    const struct validator *validator = &target->traits->validator;
-    return !validator_needs_leader(validator) || header->tested == VALIDATOR_BYPASSED ||
-           header->tested == validator->version ||
-           err_set(err, ERR_WriteConflict, "the collection's validator has changed");
-}
-
 bool apply_insert(struct document_apply *apply, struct codec_reader *reader, struct buf *result, struct err *err)
 {
     struct insert_header header;
@@ -52,7 +43,8 @@ bool apply_insert(struct document_apply *apply, struct codec_reader *reader, str
         return apply_damaged(err);
     if (!apply_target_open(&target, apply, header.ns, header.version, header.create_uuid, err))
         return false;
-    bool ok = apply_target_check_writable(&target, err) && check_tested(&target, &header, err);
+    bool ok =
+        apply_target_check_writable(&target, err) && apply_target_check_tested(&target, header.tested, false, err);
     if (ok)
         insert_all(&target, reader, &header, &outcome);
     apply_target_close(&target);

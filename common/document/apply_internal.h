@@ -24,6 +24,10 @@ struct apply_target {
 bool apply_target_open(struct apply_target *target, struct document_apply *apply, const char *ns, struct bdoc version,
                        const uint8_t *create_uuid, struct err *err) ERR_WARN_UNUSED;
 void apply_target_close(struct apply_target *target);
+/* Whether the leader tested what it wants stored with the validator in force. ERR_WriteConflict, the answer of no other
+ * log command as a whole: the leader tests again. */
+bool apply_target_check_tested(const struct apply_target *target, uint64_t tested, bool only_deletes,
+                               struct err *err) ERR_WARN_UNUSED;
 /* For commands that write documents or indexes: a view has none. ERR_CommandNotSupportedOnView. */
 bool apply_target_check_writable(const struct apply_target *target, struct err *err) ERR_WARN_UNUSED;
 

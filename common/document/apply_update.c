@@ -267,6 +267,15 @@ static bool any_upsert(const struct statement *statements, uint32_t count)
     return false;
 }
 
+static bool all_deletes(const struct statement *statements, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (!(statements[i].flags & STATEMENT_DELETE))
+            return false;
+    }
+    return true;
+}
+
 bool apply_update(struct document_apply *apply, struct codec_reader *reader, struct buf *result, struct err *err)
 {
     struct statement_batch batch;
@@ -277,7 +286,8 @@ bool apply_update(struct document_apply *apply, struct codec_reader *reader, str
     const uint8_t *create_uuid = any_upsert(statements, batch.count) ? batch.create_uuid : NULL;
     if (!apply_target_open(&target, apply, batch.ns, batch.version, create_uuid, err))
         return false;
-    if (!apply_target_check_writable(&target, err)) {
+    if (!apply_target_check_writable(&target, err) ||
+        !apply_target_check_tested(&target, batch.tested, all_deletes(statements, batch.count), err)) {
         apply_target_close(&target);
         return false;
     }

@@ -211,6 +211,27 @@ static bool read_result(struct write_op *op, const struct statement_result *one)
     return true;
 }
 
+/* The entry met another validator than the one that it was tested with; nothing was executed: back to where it began.
+ */
+static bool must_test_again(struct write_op *op, const struct document_result *result)
+{
+    if (result->outcome != DOCUMENT_APPLIED || result->ok || result->err.code != ERR_WriteConflict ||
+        ++op->redo_count > DOCUMENT_REDO_MAX)
+        return false;
+    document_claims_release(document_engine_claims(op->engine), &op->claims);
+    if (op->has_current) {
+        const struct statement *statement = &op->current.statement;
+        /* A multi-write has only this chunk to do again: chunks before it must not be met twice. */
+        for (uint32_t i = 0; (statement->flags & STATEMENT_MULTI) && i < statement->candidate_count; i++)
+            write_current_keep_record(&op->current, statement->candidates[i].record_id);
+    } else {
+        op->iter = op->entry_iter;
+        op->held = op->entry_held;
+        op->next = op->entry_first;
+    }
+    return true;
+}
+
 static void propose_again(void *arg);
 
 static void proposed(void *arg, const struct document_result *result)
@@ -220,6 +241,10 @@ static void proposed(void *arg, const struct document_result *result)
     if (result->outcome == DOCUMENT_BUSY && is_partly_done(op)) {
         const struct document_log *log = document_engine_log(op->engine);
         log->submit_after(log->arg, WRITE_BUSY_PAUSE_MS, propose_again, op);
+        return;
+    }
+    if (must_test_again(op, result)) {
+        submit_step(op);
         return;
     }
     if (result->outcome != DOCUMENT_APPLIED || !result->ok) {
@@ -449,6 +474,8 @@ static uint32_t gather_by_id(struct write_op *op, struct buf *command, bool *ref
             break;
         if (count == 0) {
             op->entry_first = op->next;
+            op->entry_iter = op->iter;
+            op->entry_held = op->held;
             begin_command(op, 0, command);
             count_at = command->len - sizeof(uint32_t);
         }

@@ -88,6 +88,10 @@ struct write_op {
     bool has_current;
     struct write_current current;
     uint32_t entry_first; /* batch index of the first statement of the entry under way */
+    /* Where a group of statements by _id begins, should it have to be made again: behind its first statement. */
+    struct batch_iter entry_iter;
+    struct bdoc entry_held;
+    uint32_t redo_count; /* for that */
     struct document_claim_holder claims;
     struct document_claim_waiter waiter;
 };
