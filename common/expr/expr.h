@@ -47,6 +47,13 @@ struct expr_meta {
     struct bval sort_key;  /* an array: one value for each part of the sort */
     struct bval index_key; /* a document: the keys of the entry that the document was found by */
 };
+enum expr_meta_kind {
+    EXPR_META_RECORD_ID = 1 << 0,
+    EXPR_META_SORT_KEY = 1 << 1,
+    EXPR_META_INDEX_KEY = 1 << 2,
+};
+/* Which of them the expression reads: a set of enum expr_meta_kind. */
+unsigned expr_wanted_meta(const struct expr *expr);
 /* expr_eval with metadata, NULL: none. */
 bool expr_eval_meta(const struct expr *expr, struct bdoc root, const struct expr_meta *meta, struct arena *scratch,
                     struct bval *out, struct err *err) ERR_WARN_UNUSED;

@@ -252,6 +252,22 @@ static struct expr *compile_array(struct expr_compiler *c, const struct bval *so
     return node;
 }
 
+/* An intersection is done as soon as it is empty, before a null behind it is seen; constants are looked at last, as in
+ * MongoDB. */
+static void constants_last(struct expr *call)
+{
+    if (strcmp(call->op->name, "$setIntersection") != 0)
+        return;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < call->arg_count; i++) {
+        struct expr *arg = call->args[i];
+        if (arg->constant)
+            continue;
+        memmove(&call->args[kept + 1], &call->args[kept], (i - kept) * sizeof(struct expr *));
+        call->args[kept++] = arg;
+    }
+}
+
 /* A call that reads no document is evaluated once, here. One that fails stays as it is: it may never be reached. */
 static void fold(struct expr_compiler *c, struct expr *call)
 {
@@ -291,6 +307,7 @@ static struct expr *compile_call(struct expr_compiler *c, struct bdoc doc, const
     call->constant = op->compile == NULL || call->kind == EXPR_CONSTANT;
     for (uint32_t i = 0; i < call->arg_count; i++)
         call->constant = call->constant && (call->args[i] == NULL || call->args[i]->constant);
+    constants_last(call);
     fold(c, call);
     return call;
 }

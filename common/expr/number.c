@@ -227,8 +227,12 @@ double number_sum_f64(const struct number_sum *sum)
 bson_decimal128_t number_sum_decimal(const struct number_sum *sum)
 {
     bson_decimal128_t result = decimal_from_i64(sum->integers);
-    if (sum->has_double || sum->overflowed)
-        result = decimal_add(result, decimal_from_f64(isfinite(sum->high) ? sum->high + sum->low : sum->high, false));
+    if (sum->has_double || sum->overflowed) {
+        /* Every digit of the doubles counts here, where a conversion gives 15. */
+        result = decimal_add(result, decimal_from_f64(sum->high, true));
+        if (isfinite(sum->high))
+            result = decimal_add(result, decimal_from_f64(sum->low, true));
+    }
     return sum->has_decimal ? decimal_add(sum->dec, result) : result;
 }
 

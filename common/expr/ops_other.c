@@ -101,6 +101,19 @@ static bool compile_meta(struct expr_compiler *c, struct expr *call, const struc
     return err_set(c->err, 17308, "Unsupported argument to $meta");
 }
 
+unsigned expr_wanted_meta(const struct expr *expr)
+{
+    static const unsigned kinds[META_COUNT] = {EXPR_META_RECORD_ID, EXPR_META_SORT_KEY, EXPR_META_INDEX_KEY, 0};
+    unsigned wanted = 0;
+    if (expr == NULL)
+        return 0;
+    if (expr->kind == EXPR_CALL && expr->op->eval == op_meta)
+        wanted = kinds[expr->slot];
+    for (uint32_t i = 0; i < expr->arg_count; i++)
+        wanted |= expr_wanted_meta(expr->args[i]);
+    return wanted;
+}
+
 static bool compile_javascript(struct expr_compiler *c, struct expr *call, const struct bval *operand)
 {
     (void)operand;

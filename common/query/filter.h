@@ -8,10 +8,10 @@
 #include "expr/expr.h"
 
 enum {
-    FILTER_MAX_DEPTH = 100,                 /* levels of $and, $or, $nor, $not, $elemMatch */
-    FILTER_MAX_NODES = 100000,              /* predicates in one filter */
-    FILTER_MAX_IN_VALUES = 1000000,         /* members of one $in, $nin or $all */
-    FILTER_MAX_PATH_PARTS = 200,            /* components of one dotted path */
+    FILTER_MAX_DEPTH = 100,         /* levels of $and, $or, $nor, $not, $elemMatch */
+    FILTER_MAX_NODES = 100000,      /* predicates in one filter */
+    FILTER_MAX_IN_VALUES = 1000000, /* members of one $in, $nin or $all */
+    FILTER_MAX_PATH_PARTS = 200,    /* components of one dotted path */
 };
 
 struct filter;
@@ -19,6 +19,8 @@ struct filter;
 /* What the test of one document leaves behind. */
 struct filter_match {
     int64_t array_index; /* element that satisfied the last array-crossing predicate: the positional `$`; -1: none */
+    const struct expr_meta
+        *meta; /* what else is known about the document; set by the caller after filter_eval; NULL: nothing */
 };
 
 /* Compiles `query` (borrowed, as is `env`, which may be NULL, for as long as the filter is used) into `arena`.

@@ -412,7 +412,7 @@ bool filter_eval(const struct filter *filter, struct bdoc doc, struct filter_mat
 {
     struct filter_eval eval = {.root = doc, .match = match, .err = err};
     if (match != NULL)
-        match->array_index = -1;
+        *match = (struct filter_match){.array_index = -1};
     *matched = node_matches(filter->root, doc, &eval);
     return !eval.failed;
 }

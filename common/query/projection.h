@@ -35,9 +35,11 @@ bool projection_compile(struct arena *arena, struct bdoc spec, const struct proj
 /* No change to any document ({}). */
 bool projection_is_identity(const struct projection *projection);
 /* Appends the projected document to `out`; it begins at the old out->len. `match` is what filter_eval left for this
- * document; needed only when projection_needs_match, else NULL. */
+ * document; needed only when projection_needs_match or projection_wanted_meta, else NULL. */
 bool projection_apply(const struct projection *projection, struct bdoc doc, const struct filter_match *match,
                       struct buf *out, struct err *err) ERR_WARN_UNUSED;
+/* What {$meta: ...} in it reads, to be handed over as match->meta: a set of enum expr_meta_kind. */
+unsigned projection_wanted_meta(const struct projection *projection);
 /* It has a positional `$`. */
 bool projection_needs_match(const struct projection *projection);
 /* A plain inclusion with no computed field: calls `add` for each dotted path included (`_id` too unless excluded) and

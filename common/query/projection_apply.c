@@ -44,7 +44,8 @@ static const struct projection_node *child_of(const struct projection_node *node
 static bool write_computed(struct apply *a, const struct projection_node *node, struct buf *out)
 {
     struct bval value;
-    if (!expr_eval(node->expr, a->root, &a->scratch, &value, a->err))
+    const struct expr_meta *meta = a->match != NULL ? a->match->meta : NULL;
+    if (!expr_eval_meta(node->expr, a->root, meta, &a->scratch, &value, a->err))
         return false;
     write_value(out, node->name, node->name_len, &value);
     return true;

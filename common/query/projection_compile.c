@@ -14,12 +14,12 @@ enum {
     ERR_EXCLUDE_IN_INCLUSION = 31254,
     ERR_ELEM_MATCH_TYPE = 31274,
     ERR_ELEM_MATCH_NESTED = 31275,
+    ERR_POSITIONAL_AND_ELEM_MATCH = 31256,
     ERR_POSITIONAL_TWICE = 31276,
     ERR_POSITIONAL_EXCLUSION = 31395,
     ERR_POSITIONAL_IN_MIDDLE = 31394,
     ERR_EMPTY_SUB_PROJECTION = 51270,
     ERR_EMPTY_PROJECTION = 51272,
-    ERR_SLICE_ARGS = 28724,
     MANY_CHILDREN = 8, /* from here on children are found by binary search */
 };
 
@@ -148,49 +148,70 @@ static bool compile_flag(struct compiler *c, struct projection_node *parent, con
     return true;
 }
 
+/* {$meta: ...} goes with either mode and decides none. */
+static bool is_meta(const struct bval *val)
+{
+    return val->type == BT_DOCUMENT && bdoc_has(bval_doc(val), "$meta");
+}
+
 static bool compile_computed(struct compiler *c, struct projection_node *parent, const struct belem *elem,
                              const char *path)
 {
-    if (c->exclusion)
+    bool meta = is_meta(&elem->val);
+    if (c->exclusion && !meta)
         return err_set(c->err, ERR_COMPUTE_IN_EXCLUSION,
                        "Cannot use expression other than $meta in exclusion projection (field %s)", path);
-    c->inclusion = true;
+    c->inclusion = c->inclusion || !meta;
     struct projection_node *node = make_path(c, parent, elem->key);
     if (node == NULL)
         return false;
     node->action = PROJECT_COMPUTE;
     node->computes = true;
-    return expr_compile(c->arena, &elem->val, c->env, &node->expr, c->err);
+    if (!expr_compile(c->arena, &elem->val, c->env, &node->expr, c->err))
+        return false;
+    c->projection->wanted_meta |= expr_wanted_meta(node->expr);
+    return true;
+}
+
+/* {$slice: 5} and {$slice: [1, 5]} cut the field; {$slice: ["$a", 5]} is an expression. */
+static bool is_find_slice(const struct bval *arg)
+{
+    struct bval skip;
+    struct bval limit;
+    if (arg->type != BT_ARRAY)
+        return bval_is_number(arg);
+    struct bdoc list = bval_doc(arg);
+    return bdoc_count(list) == 2 && bdoc_find(list, "0", &skip) && bdoc_find(list, "1", &limit) &&
+           bval_is_number(&skip) && bval_is_number(&limit);
+}
+
+/* Towards zero; what is no number is 0. */
+static int64_t whole_of(const struct bval *val)
+{
+    int64_t whole;
+    double number = 0;
+    if (bval_to_i64(val, &whole))
+        return whole == INT64_MIN ? -INT64_MAX : whole;
+    bval_to_f64(val, &number);
+    return number >= 9e18 ? INT64_MAX : number <= -9e18 ? -INT64_MAX : isnan(number) ? 0 : (int64_t)number;
 }
 
 static bool read_slice(struct compiler *c, const struct bval *arg, struct projection_node *node)
 {
-    int64_t first;
-    int64_t limit;
-    struct bval skip_val;
-    struct bval limit_val;
+    struct bval skip;
+    struct bval limit;
     if (bval_is_number(arg)) {
-        double number = 0;
-        if (!bval_to_i64(arg, &first)) {
-            bval_to_f64(arg, &number);
-            first = number >= 9e18 ? INT64_MAX : number <= -9e18 ? -INT64_MAX : isnan(number) ? 0 : (int64_t)number;
-        }
+        int64_t first = whole_of(arg);
         node->slice_skip = first < 0 ? first : 0;
         node->slice_limit = first < 0 ? INT64_MAX : first;
         return true;
     }
-    if (arg->type != BT_ARRAY || bdoc_count(bval_doc(arg)) != 2)
-        return err_set(c->err, ERR_SLICE_ARGS, "First argument to $slice must be a number or an array of two numbers");
-    bdoc_find(bval_doc(arg), "0", &skip_val);
-    bdoc_find(bval_doc(arg), "1", &limit_val);
-    if (!bval_is_number(&skip_val) || !bval_to_i64(&skip_val, &first))
-        return err_set(c->err, ERR_SLICE_ARGS, "First argument to $slice must be a number");
-    if (!bval_is_number(&limit_val) || !bval_to_i64(&limit_val, &limit))
-        return err_set(c->err, ERR_SLICE_ARGS, "Second argument to $slice must be a number");
-    if (limit <= 0)
-        return err_set(c->err, 28729, "Third argument to $slice must be positive: %lld", (long long)limit);
-    node->slice_skip = first;
-    node->slice_limit = limit;
+    bdoc_find(bval_doc(arg), "0", &skip);
+    bdoc_find(bval_doc(arg), "1", &limit);
+    node->slice_skip = whole_of(&skip);
+    node->slice_limit = whole_of(&limit);
+    if (node->slice_limit <= 0)
+        return err_set(c->err, 28729, "$slice limit must be positive: %lld", (long long)node->slice_limit);
     return true;
 }
 
@@ -210,6 +231,9 @@ static bool compile_elem_match(struct compiler *c, struct projection_node *paren
     if (strchr(elem->key, '.') != NULL || parent != c->projection->root)
         return err_set(c->err, ERR_ELEM_MATCH_NESTED, "Cannot use $elemMatch projection on a nested field.");
     struct bval arg;
+    if (c->projection->positional != NULL)
+        return err_set(c->err, ERR_POSITIONAL_AND_ELEM_MATCH,
+                       "Cannot specify positional operator and $elemMatch projection together.");
     bdoc_find(bval_doc(&elem->val), "$elemMatch", &arg);
     if (arg.type != BT_DOCUMENT)
         return err_set(c->err, ERR_ELEM_MATCH_TYPE, "elemMatch: Invalid argument, object required, but got %s",
@@ -242,7 +266,8 @@ static bool compile_object(struct compiler *c, struct projection_node *parent, c
     if (!biter_next(&iter, &first))
         return err_set(c->err, ERR_EMPTY_SUB_PROJECTION,
                        "An empty sub-projection is not a valid value. Found empty object at path");
-    if (c->kind == PROJECTION_FIND && strcmp(first.key, "$slice") == 0 && bdoc_count(doc) == 1)
+    if (c->kind == PROJECTION_FIND && strcmp(first.key, "$slice") == 0 && bdoc_count(doc) == 1 &&
+        is_find_slice(&first.val))
         return compile_slice(c, parent, elem, &first.val);
     if (c->kind == PROJECTION_FIND && strcmp(first.key, "$elemMatch") == 0 && bdoc_count(doc) == 1)
         return compile_elem_match(c, parent, elem);
@@ -262,6 +287,9 @@ static bool compile_positional(struct compiler *c, const struct belem *elem, con
 {
     if (c->kind != PROJECTION_FIND)
         return err_set(c->err, 31324, "Cannot use positional projection in an aggregation: %s", path);
+    if (c->has_elem_match)
+        return err_set(c->err, ERR_POSITIONAL_AND_ELEM_MATCH,
+                       "Cannot specify positional operator and $elemMatch projection together.");
     if (c->projection->positional != NULL)
         return err_set(c->err, ERR_POSITIONAL_TWICE, "Cannot specify more than one positional projection per query.");
     if (!bval_truthy(&elem->val))
@@ -378,6 +406,11 @@ bool projection_compile(struct arena *arena, struct bdoc spec, const struct proj
 bool projection_is_identity(const struct projection *projection)
 {
     return projection->root->child_count == 0;
+}
+
+unsigned projection_wanted_meta(const struct projection *projection)
+{
+    return projection->wanted_meta;
 }
 
 bool projection_needs_match(const struct projection *projection)

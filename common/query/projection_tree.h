@@ -32,6 +32,7 @@ struct projection {
     struct projection_node *root;
     bool excludes;          /* fields that are not named stay */
     bool adds;              /* PROJECTION_ADD_FIELDS: everything stays, computed values replace */
+    unsigned wanted_meta;   /* set of enum expr_meta_kind */
     const char *positional; /* path before ".$"; NULL: none */
 };
 
