@@ -1,6 +1,7 @@
 #include "document/index_builder.h"
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "document/codec.h"
@@ -124,6 +125,17 @@ static void build_proposed(void *arg, const struct document_result *result)
     log->submit_after(log->arg, BUILD_PAUSE_MS, propose_build, build);
 }
 
+/* False when the one who waits was killed or has no more time. That he has gone away doesn't matter: a router that asks
+ * again finds the build. */
+static bool check_waiter(const struct command_ctx *ctx, struct err *err)
+{
+    int32_t killed = atomic_load(&ctx->op.interrupt.killed);
+    if (killed != 0)
+        return err_set(err, killed, "the index build was interrupted");
+    return !deadline_passed(ctx->deadline_ms) ||
+           err_set(err, ERR_MaxTimeMSExpired, "the index build exceeded the time limit");
+}
+
 static void encode_build(const struct build *build, struct buf *command)
 {
     bool ending = build->at == build->count;
@@ -146,9 +158,7 @@ static void propose_build(void *arg)
     const struct document_log *log = document_engine_log(build->builder->engine);
     struct buf command = BUF_INIT;
     struct err err;
-    /* A time limit that passes is no reason to give up what others may wait for; a kill is. */
-    if (build->ctx != NULL && build->at < build->count && atomic_load(&build->ctx->op.interrupt.killed) != 0 &&
-        !interrupt_check_one(&build->ctx->op.interrupt, &build->end)) {
+    if (build->ctx != NULL && build->at < build->count && !check_waiter(build->ctx, &build->end)) {
         build->killed = true;
         go_to_end(build);
     }
@@ -234,7 +244,8 @@ static void follow(void *arg)
     const struct document_log *log = document_engine_log(build->builder->engine);
     struct err err;
     bool ready;
-    if (!log->check_leader(log->arg, &err) || !look_at_followed(build, &ready, &err))
+    if (!log->check_leader(log->arg, &err) || (build->ctx != NULL && !check_waiter(build->ctx, &err)) ||
+        !look_at_followed(build, &ready, &err))
         end_follow(build, &err);
     else if (ready)
         end_follow(build, NULL);

@@ -1,0 +1,307 @@
+/* createIndexes, dropIndexes, collMod's index and $indexStats on one member. */
+#include "tests/unit/cmocka_all.h"
+
+#include "tests/unit/document/fixture.h"
+
+#include "base/clock.h"
+#include "command/ops.h"
+#include "document/index_usage.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void create_indexes_refusals_have_mongodbs_codes(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    static const struct {
+        const char *command;
+        int code;
+    } cases[] = {
+        {"{'createIndexes': 'c', 'indexes': [{'key': {'a': 1}}]}", 9},
+        {"{'createIndexes': 'c', 'indexes': [{'name': 'a'}]}", 9},
+        {"{'createIndexes': 'c', 'indexes': [5]}", 14},
+        {"{'createIndexes': 'c', 'indexes': 5}", 14},
+        {"{'createIndexes': 'c'}", 40414},
+        {"{'createIndexes': 'c', 'indexes': [], 'nonsense': 1}", 40415},
+        {"{'createIndexes': 'c', 'indexes': [{'key': {'a': 1}, 'name': 'a'}], 'commitQuorum': []}", 14},
+        {"{'createIndexes': 'c', 'indexes': [{'key': {'a': 1}, 'name': 'a'}], 'commitQuorum': -1}", 9},
+        {"{'createIndexes': 'c', 'indexes': [{'key': {'a': 1}, 'name': 'a', 'collation': {'locale': 'xx'}}]}", 2},
+        {"{'createIndexes': 'c', 'indexes': [{'key': {'a': 'text'}, 'name': 'a'}]}", 67},
+        {"{'createIndexes': 'c', 'indexes': [{'key': {'a': 1}, 'name': 'a'}, {'key': {'a': 1}, 'name': 'a'}]}", 68},
+        {"{'createIndexes': 'c', 'indexes': [{'key': {'a': 1}, 'name': 'a'}, {'key': {'a': 1}, 'name': 'b'}]}", 85},
+        {"{'createIndexes': 'c', 'indexes': [{'key': {'a': 1}, 'name': 'a'}, {'key': {'b': 1}, 'name': 'a'}]}", 86},
+    };
+    fixture_open(&fixture);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        fixture_expect_error(&fixture, cases[i].command, cases[i].code);
+    /* None of them has made the collection. */
+    fixture_expect_batch(&fixture, "{'listCollections': 1, 'nameOnly': true}", "[]");
+    fixture_expect(&fixture,
+                   "{'createIndexes': 'c', 'indexes': [{'key': {'a': 1}, 'name': 'a', 'nonsense': 1}], 'commitQuorum': "
+                   "'majority', 'ignoreUnknownIndexOptions': true}",
+                   "{'numIndexesAfter': 2}");
+    fixture_close(&fixture);
+}
+
+static void indexes_on_one_key_may_differ_in_collation_filter_and_uniqueness(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_open(&fixture);
+    fixture_expect(&fixture,
+                   "{'createIndexes': 'c', 'indexes': [{'key': {'a': 1}, 'name': 'plain'}, {'key': {'a': 1}, 'name': "
+                   "'unique', 'unique': true}, {'key': {'a': 1}, 'name': 'sparse', 'sparse': true}, {'key': {'a': 1}, "
+                   "'name': 'de', 'collation': {'locale': 'de'}}]}",
+                   "{'numIndexesAfter': 5}");
+    fixture_expect_error(&fixture, "{'dropIndexes': 'c', 'index': {'a': 1}}", 181);
+    fixture_expect(&fixture, "{'dropIndexes': 'c', 'index': ['plain', 'unique', 'de']}", "{'nIndexesWas': 5}");
+    fixture_expect(&fixture, "{'dropIndexes': 'c', 'index': {'a': 1}}", "{'nIndexesWas': 2}");
+    fixture_expect_error(&fixture, "{'dropIndexes': 'c', 'index': {'a': 1}}", 27);
+    fixture_expect_error(&fixture, "{'dropIndexes': 'c', 'index': {'_id': 1}}", 72);
+    fixture_expect(&fixture, "{'dropIndexes': 'c', 'index': '*'}",
+                   "{'nIndexesWas': 1, 'msg': 'non-_id indexes dropped for collection'}");
+    fixture_close(&fixture);
+}
+
+static void index_inherits_the_collections_collation(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_open(&fixture);
+    fixture_expect(&fixture, "{'create': 'c', 'collation': {'locale': 'en', 'strength': 1}}", "{'ok': 1.0}");
+    fixture_expect(&fixture,
+                   "{'createIndexes': 'c', 'indexes': [{'key': {'a': 1}, 'name': 'own', 'unique': true}, {'key': {'b': "
+                   "1}, 'name': 'simple', 'unique': true, 'collation': {'locale': 'simple'}}]}",
+                   "{'numIndexesAfter': 3}");
+    fixture_expect(&fixture, "{'insert': 'c', 'documents': [{'_id': 'A', 'a': 'x', 'b': 'x'}]}", "{'n': 1}");
+    fixture_expect(&fixture, "{'insert': 'c', 'documents': [{'_id': 'a', 'a': 1, 'b': 1}]}", "{'n': 0}");
+    fixture_expect(&fixture, "{'insert': 'c', 'documents': [{'_id': 1, 'a': 'X', 'b': 1}]}", "{'n': 0}");
+    fixture_expect(&fixture, "{'insert': 'c', 'documents': [{'_id': 1, 'a': 1, 'b': 'X'}]}", "{'n': 1}");
+    fixture_expect_error(
+        &fixture,
+        "{'createIndexes': 'c', 'indexes': [{'key': {'_id': 1}, 'name': '_id_', 'collation': {'locale': 'fr'}}]}", 2);
+    fixture_expect(&fixture, "{'validate': 'c'}", "{'valid': true}");
+    fixture_close(&fixture);
+}
+
+static void wildcard_index_answers_by_any_path(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_open(&fixture);
+    fixture_expect(&fixture, "{'createIndexes': 'c', 'indexes': [{'key': {'$**': 1}, 'name': 'w'}]}",
+                   "{'numIndexesAfter': 2}");
+    fixture_expect(&fixture,
+                   "{'insert': 'c', 'documents': [{'_id': 1, 'a': {'b': 5}}, {'_id': 2, 'a': {'b': [5, 6]}}, {'_id': "
+                   "3, 'x': 5}]}",
+                   "{'n': 3}");
+    fixture_expect_batch(&fixture, "{'find': 'c', 'filter': {'a.b': 5}, 'projection': {'_id': 1}, 'hint': 'w'}",
+                         "[{'_id': 1}, {'_id': 2}]");
+    fixture_expect(&fixture, "{'validate': 'c'}", "{'valid': true}");
+    fixture_close(&fixture);
+}
+
+static void coll_mod_index_refusals_have_mongodbs_codes(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    static const struct {
+        const char *index;
+        int code;
+    } cases[] = {
+        {"{'hidden': true}", 72},
+        {"{'name': 'a_1', 'keyPattern': {'a': 1}, 'hidden': true}", 72},
+        {"{'name': 'a_1'}", 72},
+        {"{'name': 'nope', 'hidden': true}", 27},
+        {"{'keyPattern': {'z': 1}, 'hidden': true}", 27},
+        {"{'keyPattern': {'b': 1}, 'hidden': true}", 181},
+        {"{'name': 5, 'hidden': true}", 14},
+        {"{'name': 'a_1', 'nonsense': 1}", 40415},
+        {"{'name': 'a_1', 'expireAfterSeconds': -1}", 72},
+        {"{'name': 'a_1', 'expireAfterSeconds': 3000000000}", 72},
+        {"{'name': 'a_1', 'expireAfterSeconds': 'x'}", 14},
+        {"{'name': '_id_', 'expireAfterSeconds': 1}", 72},
+        {"{'name': 'cd', 'expireAfterSeconds': 1}", 72},
+        {"{'name': '_id_', 'hidden': true}", 2},
+        {"{'name': 'a_1', 'unique': false}", 2},
+        {"{'name': 'a_1', 'unique': true}", 72},
+    };
+    fixture_open(&fixture);
+    fixture_expect(
+        &fixture,
+        "{'createIndexes': 'c', 'indexes': [{'key': {'a': 1}, 'name': 'a_1'}, {'key': {'b': 1}, 'name': "
+        "'b_1'}, {'key': {'b': 1}, 'name': 'b_s', 'sparse': true}, {'key': {'c': 1, 'd': 1}, 'name': 'cd'}]}",
+        "{'numIndexesAfter': 5}");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char command[200];
+        snprintf(command, sizeof command, "{'collMod': 'c', 'index': %s}", cases[i].index);
+        fixture_expect_error(&fixture, command, cases[i].code);
+    }
+    fixture_close(&fixture);
+}
+
+static void coll_mod_turns_an_index_unique_when_there_are_no_duplicates(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_open(&fixture);
+    fixture_expect(&fixture, "{'createIndexes': 'c', 'indexes': [{'key': {'a': 1}, 'name': 'a_1'}]}", "{'ok': 1.0}");
+    fixture_expect(&fixture, "{'insert': 'c', 'documents': [{'_id': 1, 'a': 1}, {'_id': 2, 'a': 1}]}", "{'n': 2}");
+    fixture_expect(&fixture, "{'collMod': 'c', 'index': {'name': 'a_1', 'prepareUnique': true}}",
+                   "{'prepareUnique_old': false, 'prepareUnique_new': true}");
+    fixture_expect(&fixture, "{'insert': 'c', 'documents': [{'_id': 3, 'a': 1}]}", "{'n': 0}");
+    fixture_expect(&fixture, "{'update': 'c', 'updates': [{'q': {'_id': 1}, 'u': {'$set': {'b': 1}}}]}",
+                   "{'nModified': 1}");
+    fixture_expect(&fixture, "{'collMod': 'c', 'index': {'name': 'a_1', 'unique': true}}",
+                   "{'code': 359, 'violations': [{'ids': [1, 2]}]}");
+    fixture_expect(&fixture, "{'delete': 'c', 'deletes': [{'q': {'_id': 2}, 'limit': 1}]}", "{'n': 1}");
+    fixture_expect(&fixture, "{'collMod': 'c', 'index': {'name': 'a_1', 'unique': true}}", "{'unique_new': true}");
+    fixture_expect_batch(&fixture, "{'listIndexes': 'c'}",
+                         "[{'v': 2, 'key': {'_id': 1}, 'name': '_id_'}, {'v': 2, 'key': {'a': 1}, 'name': 'a_1', "
+                         "'unique': true}]");
+    fixture_expect(&fixture, "{'insert': 'c', 'documents': [{'_id': 3, 'a': 1}]}", "{'n': 0}");
+    fixture_close(&fixture);
+}
+
+static void index_usage_counts_operations(void **state)
+{
+    (void)state;
+    struct index_usage *usage = index_usage_new();
+    int64_t since_ms = 0;
+    assert_int_equal(index_usage_get(usage, 7, &since_ms), 0);
+    assert_true(since_ms > 0);
+    for (uint32_t id = 1; id <= 1000; id++)
+        for (uint32_t n = 0; n < id % 5; n++)
+            index_usage_note(usage, id);
+    for (uint32_t id = 1; id <= 1000; id++)
+        assert_int_equal(index_usage_get(usage, id, &since_ms), id % 5);
+    index_usage_free(usage);
+}
+
+/* ---- builds through the log ---- */
+
+static void insert_many(struct fixture *fixture, int count)
+{
+    for (int done = 0; done < count; done += 1000) {
+        bson_t command = BSON_INITIALIZER;
+        bson_t array;
+        BSON_APPEND_UTF8(&command, "insert", "big");
+        BSON_APPEND_ARRAY_BEGIN(&command, "documents", &array);
+        for (int i = done; i < done + 1000; i++) {
+            bson_t doc;
+            char key[16];
+            snprintf(key, sizeof key, "%d", i - done);
+            BSON_APPEND_DOCUMENT_BEGIN(&array, key, &doc);
+            BSON_APPEND_INT32(&doc, "_id", i);
+            BSON_APPEND_INT32(&doc, "a", i);
+            BSON_APPEND_INT32(&doc, "twice", i / 2);
+            bson_append_document_end(&array, &doc);
+        }
+        bson_append_array_end(&command, &array);
+        BSON_APPEND_UTF8(&command, "$db", "t");
+        bson_destroy(fixture_run_bson(fixture, &command));
+        bson_destroy(&command);
+    }
+}
+
+static void assert_only_id(struct fixture *fixture)
+{
+    fixture_expect_batch(fixture, "{'listIndexes': 'big'}", "[{'v': 2, 'key': {'_id': 1}, 'name': '_id_'}]");
+    fixture_expect(fixture, "{'validate': 'big'}", "{'valid': true, 'nIndexes': 1}");
+}
+
+static const char two_indexes[] = "{'createIndexes': 'big', 'indexes': [{'key': {'a': 1}, 'name': 'a_1'}, {'key': "
+                                  "{'twice': 1}, 'name': 'twice_1', 'unique': true}]}";
+
+static void build_that_fails_on_its_second_index_leaves_none(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_open(&fixture);
+    insert_many(&fixture, 3000);
+    fixture_expect_error(&fixture, two_indexes, 11000);
+    assert_only_id(&fixture);
+    fixture_close(&fixture);
+}
+
+static void build_whose_one_index_is_dropped_leaves_none(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct fixture_call build;
+    struct fixture_call drop;
+    fixture_open(&fixture);
+    insert_many(&fixture, 3000);
+    fixture.hold = true;
+    fixture_start(&fixture, &build, two_indexes);
+    fixture_start(&fixture, &drop, "{'dropIndexes': 'big', 'index': 'twice_1'}");
+    fixture_apply(&fixture);
+    fixture.hold = false;
+    assert_true(build.done && drop.done);
+    assert_int_equal(fixture_i64(build.reply, "code"), 276);
+    bson_destroy(build.reply);
+    bson_destroy(drop.reply);
+    assert_only_id(&fixture);
+    fixture_close(&fixture);
+}
+
+static void build_that_is_killed_leaves_none(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct fixture_call build;
+    fixture_open(&fixture);
+    fixture.ops = op_registry_new();
+    insert_many(&fixture, 3000);
+    fixture.hold = true;
+    fixture_start(&fixture, &build, two_indexes);
+    op_kill_all(fixture.ops, ERR_Interrupted);
+    fixture_apply(&fixture);
+    fixture.hold = false;
+    assert_true(build.done);
+    assert_int_equal(fixture_i64(build.reply, "code"), ERR_Interrupted);
+    bson_destroy(build.reply);
+    assert_only_id(&fixture);
+    op_registry_free(fixture.ops);
+    fixture.ops = NULL;
+    fixture_close(&fixture);
+}
+
+static void build_without_time_left_ends_and_leaves_none(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct fixture_call build;
+    fixture_open(&fixture);
+    insert_many(&fixture, 3000);
+    fixture.hold = true;
+    fixture_start(&fixture, &build,
+                  "{'createIndexes': 'big', 'indexes': [{'key': {'a': 1}, 'name': 'a_1'}], 'maxTimeMS': 1}");
+    clock_sleep_ms(5);
+    fixture_apply(&fixture);
+    fixture.hold = false;
+    assert_true(build.done);
+    assert_int_equal(fixture_i64(build.reply, "code"), ERR_MaxTimeMSExpired);
+    bson_destroy(build.reply);
+    assert_only_id(&fixture);
+    fixture_close(&fixture);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(create_indexes_refusals_have_mongodbs_codes),
+        cmocka_unit_test(indexes_on_one_key_may_differ_in_collation_filter_and_uniqueness),
+        cmocka_unit_test(index_inherits_the_collections_collation),
+        cmocka_unit_test(wildcard_index_answers_by_any_path),
+        cmocka_unit_test(coll_mod_index_refusals_have_mongodbs_codes),
+        cmocka_unit_test(coll_mod_turns_an_index_unique_when_there_are_no_duplicates),
+        cmocka_unit_test(index_usage_counts_operations),
+        cmocka_unit_test(build_that_fails_on_its_second_index_leaves_none),
+        cmocka_unit_test(build_whose_one_index_is_dropped_leaves_none),
+        cmocka_unit_test(build_that_is_killed_leaves_none),
+        cmocka_unit_test(build_without_time_left_ends_and_leaves_none),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
