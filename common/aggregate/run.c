@@ -4,6 +4,8 @@
 #include "base/mem.h"
 #include "expr/expr.h"
 
+#include <string.h>
+
 struct pipeline_run *pipeline_run_new(const struct pipeline *pipeline, uint32_t first_stage, struct doc_source source,
                                       size_t memory_limit_bytes)
 {
@@ -75,9 +77,13 @@ bool stage_hold(struct stage_run *run, int64_t bytes, struct err *err)
 {
     if (stage_try_hold(run, bytes))
         return true;
+    /* The halves of a $group over shards are nothing that a client knows. */
+    const char *name = run->stage->type->name;
+    if (strncmp(name, "$_internalGroup", strlen("$_internalGroup")) == 0)
+        name = "$group";
     return err_set(err, ERR_QueryExceededMemoryLimitNoDiskUseAllowed,
                    "Exceeded memory limit for %s, but didn't allow external spilling; pass allowDiskUse:true to opt in",
-                   run->stage->type->name);
+                   name);
 }
 
 bool pipeline_run_next(struct pipeline_run *run, struct bdoc *out, struct err *err)

@@ -67,6 +67,7 @@ void temp_space_close(struct temp_space *space)
 {
     if (space == NULL)
         return;
+    (void)rmdir(space->dir); /* fails when others have put something in */
     mem_free(space->dir);
     mem_free(space);
 }

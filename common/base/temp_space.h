@@ -21,7 +21,7 @@ struct temp_file;
 /* Makes the directory unless it is there and removes the files that a predecessor left in it. `max_bytes` limits the
  * sum of all files, as does half of what the disk has free now: others need it too. The caller frees it with temp_space_close. */
 bool temp_space_open(const char *dir, int64_t max_bytes, struct temp_space **out, struct err *err) ERR_WARN_UNUSED;
-/* No file may be open. Accepts NULL. */
+/* No file may be open. Removes the directory if it is empty. Accepts NULL. */
 void temp_space_close(struct temp_space *space);
 /* Bytes in all files now. */
 int64_t temp_space_used_bytes(const struct temp_space *space);
