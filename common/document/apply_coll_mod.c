@@ -54,6 +54,30 @@ static bool try_index(struct document_apply *apply, const struct collection *col
     return ok;
 }
 
+static const struct index_def *named_index(const struct collection *coll, struct bdoc request)
+{
+    struct bval val;
+    uint32_t len;
+    if (bdoc_find(request, "name", &val) && val.type == BT_STRING)
+        return collection_find_index(coll, bval_str(&val, &len));
+    if (bdoc_find(request, "keyPattern", &val) && val.type == BT_DOCUMENT)
+        return collection_find_index_key(coll, bval_doc(&val));
+    return NULL;
+}
+
+/* A shard sees its own documents only: uniqueness holds where the shard key is in front. */
+static bool check_unique(const struct apply_target *target, struct bdoc request, struct err *err)
+{
+    struct bval unique;
+    struct bval prepare;
+    bdoc_find(request, "unique", &unique);
+    bdoc_find(request, "prepareUnique", &prepare);
+    const struct index_def *index = named_index(target->coll, request);
+    bool asked = bval_truthy(&unique) || bval_truthy(&prepare);
+    return target->view == NULL || !asked || index == NULL ||
+           target->ownership->may_create_index(target->view, index->key_pattern, true, err);
+}
+
 /* The index first: it alone may still be refused. */
 static bool change(struct apply_target *target, struct bdoc changes, bson_t *reply, struct err *err)
 {
@@ -63,6 +87,8 @@ static bool change(struct apply_target *target, struct bdoc changes, bson_t *rep
     if (!coll_mod_check(target->coll, changes, err))
         return false;
     bool has_index = bdoc_find(changes, "index", &index);
+    if (has_index && !check_unique(target, bval_doc(&index), err))
+        return false;
     if (bdoc_find(changes, "dryRun", &dry_run))
         return !has_index || try_index(apply, target->coll, bval_doc(&index), err);
     if (has_index && !coll_mod_index_apply(apply->txn, target->coll, bval_doc(&index), reply, err))
