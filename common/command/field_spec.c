@@ -117,8 +117,14 @@ static bool read_hint(const struct reading *r)
 
 static bool read_update(const struct reading *r)
 {
+    struct biter iter;
+    struct belem elem;
     if (r->val->type != BT_DOCUMENT && r->val->type != BT_ARRAY)
         return err_set(r->err, ERR_FailedToParse, "Update argument must be either an object or an array");
+    if (r->val->type == BT_ARRAY)
+        for (biter_init(&iter, bval_doc(r->val)); biter_next(&iter, &elem);)
+            if (elem.val.type != BT_DOCUMENT)
+                return err_set(r->err, ERR_TypeMismatch, "Each element of the 'pipeline' array must be an object");
     *(struct bval *)r->to = *r->val;
     return true;
 }

@@ -64,7 +64,8 @@ bool field_is_generic(const char *name)
 /* Flags that change nothing here: nobody reads them, so their type is checked with their name. */
 static bool check_ignored_flag(const struct belem *elem, struct err *err)
 {
-    static const char *const flags[] = {"allowDiskUse", "bypassDocumentValidation"};
+    static const char *const flags[] = {"allowDiskUse", "bypassDocumentValidation", "allowPartialResults",
+                                        "oplogReplay", "authorizedCollections"};
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
         if (strcmp(elem->key, flags[i]) == 0)
             return flag_type_ok(elem->key, &elem->val, err);
@@ -230,6 +231,18 @@ bool field_get_date(struct bdoc doc, const char *name, int64_t *out_ms, struct e
     if (val.type != BT_DATE)
         return wrong_type(name, &val, "type 'date'", err);
     *out_ms = bval_i64(&val);
+    return true;
+}
+
+bool field_get_hint(struct bdoc doc, struct bval *out, struct err *err)
+{
+    struct bval val;
+    if (!field_find(doc, "hint", &val))
+        return true;
+    if (val.type != BT_STRING && val.type != BT_DOCUMENT)
+        return err_set(err, ERR_FailedToParse, "Hint must be a string or an object");
+    if (val.type == BT_STRING || !bdoc_is_empty(bval_doc(&val)))
+        *out = val;
     return true;
 }
 

@@ -44,6 +44,8 @@ bool field_get_uuid(struct bdoc doc, const char *name, const uint8_t **out, stru
 bool field_get_oid(struct bdoc doc, const char *name, const bson_oid_t **out, struct err *err) ERR_WARN_UNUSED;
 bool field_get_timestamp(struct bdoc doc, const char *name, uint64_t *out, struct err *err) ERR_WARN_UNUSED;
 bool field_get_date(struct bdoc doc, const char *name, int64_t *out_ms, struct err *err) ERR_WARN_UNUSED;
+/* A string or a document; an empty one counts as missing. 9 FailedToParse for anything else. */
+bool field_get_hint(struct bdoc doc, struct bval *out, struct err *err) ERR_WARN_UNUSED;
 /* The option `cursor: {batchSize}` of a command. *given: it is there; *batch_size is untouched when not named. 14, 40415
  * for another name in it, 51024 below 0. */
 bool field_get_cursor(struct bdoc body, const char *command, bool *given, int64_t *batch_size,

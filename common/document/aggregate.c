@@ -30,9 +30,9 @@ static bool parse(struct command_ctx *ctx, struct aggregate_request *out, struct
                                         NULL};
     bool cursor = false;
     *out = (struct aggregate_request){.batch_size = -1, .allow_disk = true};
-    bdoc_find(ctx->body, "hint", &out->hint);
-    if (!command_ns_or_db(ctx, &out->ns, err) || !fields_check_known(ctx->body, "aggregate", known, err) ||
-        !field_require(ctx->body, "pipeline", err) || !field_get_array(ctx->body, "pipeline", &out->pipeline, err) ||
+    if (!field_get_hint(ctx->body, &out->hint, err) || !command_ns_or_db(ctx, &out->ns, err) ||
+        !fields_check_known(ctx->body, "aggregate", known, err) || !field_require(ctx->body, "pipeline", err) ||
+        !field_get_array(ctx->body, "pipeline", &out->pipeline, err) ||
         !field_get_cursor(ctx->body, "aggregate", &cursor, &out->batch_size, err) ||
         !field_get_doc(ctx->body, "let", &out->let, err) || !field_get_bool(ctx->body, "explain", &out->explain, err) ||
         !field_get_bool(ctx->body, "allowDiskUse", &out->allow_disk, err) || !request_version(ctx, &out->version, err))
@@ -61,6 +61,7 @@ static bool plan_lead(struct opened_read *opened, const struct aggregate_request
     wanted.filter = cursor->filter;
     wanted.sort = cursor->sort;
     wanted.limited = lead.limit > 0;
+    wanted.wanted = lead.limit > 0 ? (uint64_t)lead.limit + (uint64_t)lead.skip : 0;
     if (wanted.hint.type == BT_DOCUMENT) {
         wanted.natural = sort_spec_natural(bval_doc(&wanted.hint));
         if (wanted.natural != 0 || bdoc_is_empty(bval_doc(&wanted.hint)))
@@ -69,12 +70,7 @@ static bool plan_lead(struct opened_read *opened, const struct aggregate_request
     if (read->coll == NULL)
         return true;
     document_cursor_bind(cursor, read);
-    cursor->plan_sort = cursor->sort;
-    if (!read_plan_make(&cursor->arena, read, &wanted, &cursor->plan, err))
-        return false;
-    if (cursor->plan->sorted && wanted.natural == 0)
-        cursor->sort = NULL;
-    return true;
+    return document_cursor_plan(cursor, read, &wanted, err);
 }
 
 static bool add_stats(struct command_ctx *ctx, struct document_cursor *cursor, const struct aggregate_request *request,

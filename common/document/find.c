@@ -154,8 +154,8 @@ static bool parse(struct command_ctx *ctx, struct find_request *out, struct err 
     *out = (struct find_request){.filter = bdoc_empty(), .batch_size = -1, .allow_disk = true};
     if (!command_ns(ctx, &out->ns, err) || !request_fields(ctx->body, find_fields, &present, err))
         return false;
-    if (present & FIND_BIT(FIND_HINT))
-        bdoc_find(ctx->body, "hint", &out->hint);
+    if ((present & FIND_BIT(FIND_HINT)) && !field_get_hint(ctx->body, &out->hint, err))
+        return false;
     return parse_docs(ctx->body, present, out, err) && parse_numbers(ctx->body, present, out, err) &&
            check_options(out, err);
 }
@@ -223,12 +223,7 @@ static bool make_plan(struct document_cursor *cursor, const struct find_request 
     };
     if (wanted.hint.type == BT_DOCUMENT && bdoc_is_empty(bval_doc(&wanted.hint)))
         wanted.hint = BVAL_MISSING;
-    if (!read_plan_make(&cursor->arena, &opened->read, &wanted, &cursor->plan, err))
-        return false;
-    cursor->plan_sort = cursor->sort;
-    if (cursor->plan->sorted && natural == 0)
-        cursor->sort = NULL;
-    return true;
+    return document_cursor_plan(cursor, &opened->read, &wanted, err);
 }
 
 static bool bind(struct document_cursor *cursor, const struct find_request *request, struct opened_read *opened,

@@ -8,12 +8,11 @@
 
 #include <string.h>
 
-static bool batch_size_of(struct bdoc body, int64_t *batch_size, struct err *err)
+static bool batch_size_of(struct bdoc body, const char *command, int64_t *batch_size, struct err *err)
 {
-    struct bdoc cursor = {0};
+    bool given;
     *batch_size = -1;
-    return field_get_doc(body, "cursor", &cursor, err) &&
-           (cursor.data == NULL || field_get_i64_in(cursor, "batchSize", 0, INT64_MAX, batch_size, err));
+    return field_get_cursor(body, command, &given, batch_size, err);
 }
 
 static void append_collection(const struct collection *coll, bool name_only, bson_t *out)
@@ -61,9 +60,9 @@ enum command_status list_collections_run(struct command_ctx *ctx, struct err *er
     struct read_txn read = {0};
     struct bdoc version;
     char ns[COMMAND_NS_MAX + 1];
-    if (!fields_check_known(ctx->body, "listCollections", known, err) || !batch_size_of(ctx->body, &batch_size, err) ||
-        !request_version(ctx, &version, err) || !field_get_doc(ctx->body, "filter", &filter, err) ||
-        !field_get_bool(ctx->body, "nameOnly", &name_only, err))
+    if (!fields_check_known(ctx->body, "listCollections", known, err) ||
+        !batch_size_of(ctx->body, "listCollections", &batch_size, err) || !request_version(ctx, &version, err) ||
+        !field_get_doc(ctx->body, "filter", &filter, err) || !field_get_bool(ctx->body, "nameOnly", &name_only, err))
         return COMMAND_ERROR;
     snprintf(ns, sizeof ns, "%s.$cmd.listCollections", ctx->db);
     struct document_cursor *cursor = document_cursor_new(ctx, ns);
@@ -86,7 +85,7 @@ enum command_status list_indexes_run(struct command_ctx *ctx, struct err *err)
     struct bdoc version;
     int64_t batch_size;
     if (!command_ns(ctx, &ns, err) || !fields_check_known(ctx->body, "listIndexes", known, err) ||
-        !batch_size_of(ctx->body, &batch_size, err) || !request_version(ctx, &version, err) ||
+        !batch_size_of(ctx->body, "listIndexes", &batch_size, err) || !request_version(ctx, &version, err) ||
         !read_txn_open_any(&read, document_engine_of(ctx), ns.full, version, err))
         return COMMAND_ERROR;
     if (read.coll == NULL || read.coll->is_view) {

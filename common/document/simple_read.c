@@ -8,10 +8,8 @@ bool simple_read_open(struct simple_read *simple, struct command_ctx *ctx, const
 {
     simple->filter = bdoc_empty();
     simple->env.now_ms = clock_wall_ms();
-    bdoc_find(ctx->body, "hint", &simple->hint);
-    if (simple->hint.type == BT_DOCUMENT && bdoc_is_empty(bval_doc(&simple->hint)))
-        simple->hint = BVAL_MISSING;
-    return command_ns(ctx, &simple->ns, err) && fields_check_known(ctx->body, ctx->name, known, err) &&
+    return field_get_hint(ctx->body, &simple->hint, err) && command_ns(ctx, &simple->ns, err) &&
+           fields_check_known(ctx->body, ctx->name, known, err) &&
            field_get_doc(ctx->body, "query", &simple->filter, err) && request_version(ctx, &simple->version, err) &&
            read_txn_open(&simple->read, document_engine_of(ctx), simple->ns.full, simple->version, err) &&
            request_order(ctx->body, simple->read.coll, &ctx->arena, &simple->env.order, err) &&
@@ -43,6 +41,7 @@ bool simple_read_scan(struct simple_read *simple, bool need_doc, struct err *err
 
 void simple_read_close(struct simple_read *simple)
 {
+    read_plan_done(&simple->read, simple->plan, &simple->scan);
     scan_close(&simple->scan);
     read_txn_close(&simple->read);
     filter_release(simple->compiled);
