@@ -1,5 +1,10 @@
 #include "tests/unit/storage/storage_test.h"
 
+#include "base/mem.h"
+#include "collation/collation.h"
+#include "storage/snapshot.h"
+
+#include <stdio.h>
 #include <string.h>
 
 static void assert_normal(struct fixture *f, const char *given, const char *expected)
@@ -175,6 +180,45 @@ static void index_spec_again_exists_and_conflicts_are_85_and_86(void **state)
     bson_destroy(id_spec);
 }
 
+/* Changes the text `from` to `to`, of the same length, in the stored form of f->coll. */
+static void patch_catalog(struct fixture *f, const char *from, const char *to)
+{
+    uint8_t key[CATALOG_KEY_BYTES];
+    MDB_val value;
+    catalog_key(key, CATALOG_KEY_COLLECTION, f->coll->id);
+    assert_true(env_get(f->txn, STORE_DB_CATALOG, key, sizeof key, &value));
+    uint8_t *copy = mem_copy(value.mv_data, value.mv_size);
+    size_t len = value.mv_size;
+    uint8_t *at = memmem(copy, len, from, strlen(from));
+    assert_non_null(at);
+    memcpy(at, to, strlen(to));
+    env_put(f->txn, STORE_DB_CATALOG, key, sizeof key, copy, len);
+    mem_free(copy);
+}
+
+static void index_of_another_icu_keeps_the_store_closed(void **state)
+{
+    struct fixture *f = *state;
+    char other[32];
+    struct store *store;
+    fixture_make_collection(f);
+    assert_true(fixture_add_index(f, "{\"key\": {\"a\": 1}, \"collation\": {\"locale\": \"de\"}}"));
+    assert_non_null(fixture_index(f, "a_1")->order);
+    snprintf(other, sizeof other, "%s", collation_version());
+    memset(other, '0', strlen(other));
+    patch_catalog(f, collation_version(), other);
+    fixture_commit(f);
+    store_write_abort(f->txn);
+    f->txn = NULL;
+    assert_true(store_checkpoint(f->store, NULL, &f->err));
+    store_close(f->store);
+    f->store = NULL;
+    struct store_options options = test_options(f->dir);
+    options.create = false;
+    assert_false(store_open(&options, &store, &f->err));
+    assert_int_equal(f->err.code, 161);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -183,6 +227,7 @@ int main(void)
         CASE(index_spec_refusals_have_mongodbs_codes),
         CASE(index_spec_of_wildcards_is_refused_with_mongodbs_codes),
         CASE(index_spec_of_33_fields_is_refused),
+        CASE(index_of_another_icu_keeps_the_store_closed),
         CASE(index_spec_again_exists_and_conflicts_are_85_and_86),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
