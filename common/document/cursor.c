@@ -65,6 +65,45 @@ void document_cursor_bind(struct document_cursor *cursor, const struct read_txn 
         cursor->view = cursor->ownership->ref(read->view);
 }
 
+static bool make_plan(struct document_cursor *cursor, const struct read_txn *read, struct err *err)
+{
+    if (!read_plan_make(&cursor->arena, read, &cursor->wanted, &cursor->plan, err))
+        return false;
+    cursor->sort = cursor->plan_sort;
+    if (cursor->plan->sorted && cursor->wanted.natural == 0)
+        cursor->sort = NULL;
+    return true;
+}
+
+bool document_cursor_plan(struct document_cursor *cursor, const struct read_txn *read,
+                          const struct plan_request *wanted, struct err *err)
+{
+    cursor->wanted = *wanted;
+    cursor->plan_sort = cursor->sort;
+    cursor->first_skip = cursor->skip_left;
+    cursor->first_limit = cursor->limit_left;
+    return make_plan(cursor, read, err);
+}
+
+bool document_cursor_replan(struct document_cursor *cursor, const struct read_txn *read, struct err *err)
+{
+    CHECK(!cursor->scanning);
+    pipeline_run_free(cursor->run);
+    cursor->run = NULL;
+    sorter_free(cursor->sorter);
+    cursor->sorter = NULL;
+    buf_clear(&cursor->pending);
+    cursor->skip_left = cursor->first_skip;
+    cursor->limit_left = cursor->first_limit;
+    cursor->given = 0;
+    cursor->started = false;
+    cursor->source_done = false;
+    cursor->exhausted = false;
+    cursor->may_replan = false;
+    cursor->wanted.replan = true;
+    return make_plan(cursor, read, err);
+}
+
 /* The scan is needed unless everything left is in memory already. */
 static bool needs_scan(const struct document_cursor *cursor)
 {
@@ -110,6 +149,7 @@ bool document_cursor_attach(struct document_cursor *cursor, const struct read_tx
         return false;
     const struct document_view *view = read->view == cursor->view && !read->check_visible ? NULL : cursor->view;
     struct scan_options options = read_plan_scan(read, cursor->plan, view);
+    options.replan = cursor->may_replan;
     cursor->scanning = true;
     cursor->returned_any = false;
     if (!scan_open(&cursor->scan, &options, err) ||

@@ -24,9 +24,13 @@ struct document_cursor {
     bool has_collection;
     struct expr_env env;
 
-    struct filter *filter; /* NULL with a list */
-    struct plan *plan;     /* NULL with a list */
-    struct buf list;       /* documents end to end, instead of a scan */
+    struct filter *filter;      /* NULL with a list */
+    struct plan *plan;          /* NULL with a list */
+    struct plan_request wanted; /* what the plan was made for */
+    int64_t first_skip;         /* skip_left and limit_left before anything was read */
+    int64_t first_limit;
+    bool may_replan; /* nothing was handed out yet: a remembered plan that turns out bad may be exchanged */
+    struct buf list; /* documents end to end, instead of a scan */
     size_t list_at;
 
     struct sort_spec *sort;      /* to be done in memory; NULL: none */
@@ -88,6 +92,12 @@ void document_cursor_list_add(struct document_cursor *cursor, struct bdoc doc);
 
 /* Ties the cursor to the collection (there is one) and to the ownership of its first request. */
 void document_cursor_bind(struct document_cursor *cursor, const struct read_txn *read);
+/* Makes the plan for `wanted`, whose sort is the cursor's: done in memory unless the plan gives the order. */
+bool document_cursor_plan(struct document_cursor *cursor, const struct read_txn *read,
+                          const struct plan_request *wanted, struct err *err) ERR_WARN_UNUSED;
+/* After PLAN_ERR_REPLAN in the first request: makes another plan and begins again. The cursor is detached. */
+bool document_cursor_replan(struct document_cursor *cursor, const struct read_txn *read,
+                            struct err *err) ERR_WARN_UNUSED;
 /* Begins work in this request's transaction. ERR_QueryPlanKilled when the collection was dropped or made anew. */
 bool document_cursor_attach(struct document_cursor *cursor, const struct read_txn *read, int64_t deadline_ms,
                             struct err *err) ERR_WARN_UNUSED;

@@ -22,6 +22,20 @@ static bool fill_first(struct document_cursor *cursor, const struct read_txn *re
     return ok;
 }
 
+/* With another plan when the remembered one is given up: until then nothing has left for the client. */
+static bool fill_or_replan(struct document_cursor *cursor, const struct read_txn *read, int64_t deadline_ms,
+                           struct batch_reply *reply, int64_t batch_size, struct err *err)
+{
+    cursor->may_replan = read != NULL && cursor->plan != NULL;
+    if (fill_first(cursor, read, deadline_ms, reply, batch_size, err))
+        return true;
+    if (err->code != PLAN_ERR_REPLAN)
+        return false;
+    batch_reply_deinit(reply);
+    batch_reply_begin(reply, true);
+    return document_cursor_replan(cursor, read, err) && fill_first(cursor, read, deadline_ms, reply, batch_size, err);
+}
+
 enum command_status cursor_reply_first(struct command_ctx *ctx, struct document_cursor *cursor,
                                        const struct read_txn *read, int64_t batch_size, struct err *err)
 {
@@ -30,8 +44,9 @@ enum command_status cursor_reply_first(struct command_ctx *ctx, struct document_
     batch_reply_begin(&reply, true);
     if (cursor->plan != NULL)
         op_set_plan(ctx, plan_summary(cursor->plan, &cursor->arena));
-    if (!fill_first(cursor, read, ctx->deadline_ms, &reply, batch_size, err))
+    if (!fill_or_replan(cursor, read, ctx->deadline_ms, &reply, batch_size, err))
         goto failed;
+    cursor->may_replan = false;
     int64_t id = 0;
     char ns[sizeof cursor->ns];
     memcpy(ns, cursor->ns, sizeof ns);

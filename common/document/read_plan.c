@@ -2,6 +2,7 @@
 
 #include "document/engine.h"
 #include "document/index_usage.h"
+#include "plan/cache.h"
 
 bool read_plan_make(struct arena *arena, const struct read_txn *read, struct plan_request *request, struct plan **out,
                     struct err *err)
@@ -32,4 +33,10 @@ struct scan_options read_plan_scan(const struct read_txn *read, const struct pla
         .visible = ownership == NULL ? NULL : ownership->visible,
         .need_doc = true,
     };
+}
+
+void read_plan_done(const struct read_txn *read, const struct plan *plan, const struct scan *scan)
+{
+    if (plan != NULL && plan->from_cache && scan->works > plan->works_limit && scan->advanced < PLAN_FIRST_RESULTS)
+        plan_cache_drop(document_engine_plan_cache(read->engine), plan->cache_key, plan->cache_key_len);
 }

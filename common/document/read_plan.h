@@ -13,4 +13,8 @@ bool read_plan_make(struct arena *arena, const struct read_txn *read, struct pla
 struct scan_options read_plan_scan(const struct read_txn *read, const struct plan *plan,
                                    const struct document_view *view);
 
+/* After a scan that could not be begun again (a write, a count): a remembered plan that took far too many steps is
+ * forgotten. */
+void read_plan_done(const struct read_txn *read, const struct plan *plan, const struct scan *scan);
+
 #endif

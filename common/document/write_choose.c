@@ -45,6 +45,7 @@ static bool search_open(struct search *search, struct write_op *op, struct err *
 
 static void search_close(struct search *search)
 {
+    read_plan_done(&search->read, search->plan, &search->scan);
     scan_close(&search->scan);
     read_txn_close(&search->read);
 }

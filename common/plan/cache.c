@@ -106,6 +106,15 @@ void plan_cache_put(struct plan_cache *cache, const void *key, size_t key_len, c
     pthread_mutex_unlock(&cache->mutex);
 }
 
+void plan_cache_drop(struct plan_cache *cache, const void *key, size_t key_len)
+{
+    pthread_mutex_lock(&cache->mutex);
+    struct cached *entry = map_get(&cache->entries, key, key_len);
+    if (entry != NULL)
+        remove_locked(cache, entry);
+    pthread_mutex_unlock(&cache->mutex);
+}
+
 void plan_cache_clear(struct plan_cache *cache, uint32_t collection_id)
 {
     pthread_mutex_lock(&cache->mutex);

@@ -35,6 +35,8 @@ struct plan_cache_value {
 bool plan_cache_get(struct plan_cache *cache, const void *key, size_t key_len, uint64_t indexes,
                     struct plan_cache_value *value);
 void plan_cache_put(struct plan_cache *cache, const void *key, size_t key_len, const struct plan_cache_value *value);
+/* The choice was bad: the next query of the shape makes a trial. */
+void plan_cache_drop(struct plan_cache *cache, const void *key, size_t key_len);
 /* planCacheClear: of one collection. */
 void plan_cache_clear(struct plan_cache *cache, uint32_t collection_id);
 size_t plan_cache_count(struct plan_cache *cache);

@@ -204,6 +204,8 @@ static bool choose_by_trial(struct planner *planner, struct err *err)
     }
     planner->list[0].plan.shape_hash = value.shape_hash;
     planner->list[0].plan.key_hash = value.key_hash;
+    planner->list[0].plan.cache_key = arena_copy(planner->arena, key.data, key.len);
+    planner->list[0].plan.cache_key_len = key.len;
     buf_deinit(&shape);
     buf_deinit(&key);
     return ok;

@@ -92,10 +92,12 @@ struct plan {
     uint32_t scan_count;
     struct plan **rejected; /* of a trial, the better ones first; only with plan_request.explain */
     uint32_t rejected_count;
-    uint32_t shape_hash;  /* of the query's shape: filter without its constants, sort, projection, collation */
-    uint32_t key_hash;    /* of shape and usable indexes */
-    uint64_t trial_works; /* steps that it took in its trial; 0: there was none */
-    double score;         /* in its trial */
+    uint32_t shape_hash;      /* of the query's shape: filter without its constants, sort, projection, collation */
+    uint32_t key_hash;        /* of shape and usable indexes */
+    uint64_t trial_works;     /* steps that it took in its trial; 0: there was none */
+    double score;             /* in its trial */
+    const uint8_t *cache_key; /* under which it is remembered; NULL: it is not */
+    size_t cache_key_len;
     uint64_t works_limit; /* from the cache: give up beyond so many steps (scan.h); 0: none */
 };
 
