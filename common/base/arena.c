@@ -5,6 +5,7 @@
 
 #include <stdalign.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@ struct arena_block {
     struct arena_block *next;
     size_t size;
     size_t used;
+    bool borrowed; /* the caller's storage: not freed */
     alignas(max_align_t) unsigned char data[];
 };
 
@@ -31,6 +33,14 @@ void arena_init(struct arena *arena)
     *arena = (struct arena){0};
 }
 
+void arena_init_in(struct arena *arena, void *storage, size_t size)
+{
+    CHECK(size > sizeof(struct arena_block));
+    struct arena_block *block = storage;
+    *block = (struct arena_block){.size = size - sizeof *block, .borrowed = true};
+    *arena = (struct arena){.head = block};
+}
+
 static void run_cleanups(struct arena *arena)
 {
     for (struct arena_cleanup *at = arena->cleanups; at != NULL; at = at->next)
@@ -42,7 +52,8 @@ static void free_blocks(struct arena_block *block)
 {
     while (block != NULL) {
         struct arena_block *next = block->next;
-        mem_free(block);
+        if (!block->borrowed)
+            mem_free(block);
         block = next;
     }
 }
@@ -75,7 +86,7 @@ void arena_on_deinit(struct arena *arena, void (*run)(void *arg), void *arg)
 /* Blocks double up to a limit, so that a small command takes one block and a large one few. */
 static struct arena_block *grow(struct arena *arena, size_t size)
 {
-    size_t block_size = arena->head == NULL ? ARENA_FIRST_BLOCK : arena->head->size * 2;
+    size_t block_size = arena->head == NULL || arena->head->borrowed ? ARENA_FIRST_BLOCK : arena->head->size * 2;
     if (block_size > ARENA_BLOCK_MAX)
         block_size = ARENA_BLOCK_MAX;
     if (block_size < size)

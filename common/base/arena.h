@@ -14,6 +14,9 @@ struct arena {
 };
 
 void arena_init(struct arena *arena);
+/* The same with a first block in the caller's storage (on the stack, aligned for any type), which outlives the arena:
+ * what fits there needs no heap. */
+void arena_init_in(struct arena *arena, void *storage, size_t size);
 /* Frees every block; the arena may be used again. */
 void arena_deinit(struct arena *arena);
 /* As deinit, but keeps the newest block for what comes next: for scratch memory of a loop. */

@@ -57,6 +57,19 @@ unsigned expr_wanted_meta(const struct expr *expr);
 /* expr_eval with metadata, NULL: none. */
 bool expr_eval_meta(const struct expr *expr, struct bdoc root, const struct expr_meta *meta, struct arena *scratch,
                     struct bval *out, struct err *err) ERR_WARN_UNUSED;
+/* A comparison that holds wherever an expression is true: the field at `path` equals `value`, or one of the members of
+ * the array `value` ($in). Paths and values belong to the tree; values are no arrays, no regular expressions, and not
+ * undefined. */
+struct expr_implied {
+    const char *path;
+    bool in;
+    struct bval value;
+};
+enum {
+    EXPR_MAX_IMPLIED = 8, /* of one expression; more are left out */
+};
+/* How many there are. */
+uint32_t expr_implied(const struct expr *expr, struct expr_implied out[EXPR_MAX_IMPLIED]);
 /* Adds the top-level names of `root` that the expression reads by calling `add`; false: it may read the whole document.
  */
 bool expr_dependencies(const struct expr *expr, void (*add)(void *arg, const char *path), void *arg);

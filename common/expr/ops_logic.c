@@ -178,6 +178,55 @@ static bool compile_switch(struct expr_compiler *c, struct expr *call, const str
     return otherwise.type == BT_EOO || expr_compile_arg(c, call, count * 2, &otherwise);
 }
 
+static bool can_be_implied(const struct bval *val)
+{
+    return val->type != BT_ARRAY && val->type != BT_REGEX && val->type != BT_UNDEFINED && val->type != BT_EOO;
+}
+
+/* {$eq: ["$path", constant]} in either order, {$in: ["$path", [constants]]}. */
+static bool imply_one(const struct expr *call, struct expr_implied *out)
+{
+    struct biter iter;
+    struct belem item;
+    bool in = strcmp(call->op->name, "$in") == 0;
+    bool equal = call->op->eval == op_compare && call->op->tag == COMPARE_EQ;
+    if ((!in && !equal) || call->arg_count != 2)
+        return false;
+    const struct expr *path = call->args[0];
+    const struct expr *value = call->args[1];
+    if (equal && path->kind == EXPR_CONSTANT) {
+        path = call->args[1];
+        value = call->args[0];
+    }
+    if (expr_field_path(path) == NULL || value->kind != EXPR_CONSTANT)
+        return false;
+    *out = (struct expr_implied){.path = expr_field_path(path), .in = in, .value = value->value};
+    if (!in)
+        return can_be_implied(&value->value);
+    if (value->value.type != BT_ARRAY)
+        return false;
+    biter_init(&iter, bval_doc(&value->value));
+    while (biter_next(&iter, &item))
+        if (!can_be_implied(&item.val))
+            return false;
+    return true;
+}
+
+static uint32_t imply(const struct expr *expr, struct expr_implied *out, uint32_t count)
+{
+    if (expr->kind != EXPR_CALL || count == EXPR_MAX_IMPLIED)
+        return count;
+    bool both = expr->op->eval == op_and_or && expr->op->tag == 0;
+    for (uint32_t i = 0; both && i < expr->arg_count; i++)
+        count = imply(expr->args[i], out, count);
+    return !both && imply_one(expr, &out[count]) ? count + 1 : count;
+}
+
+uint32_t expr_implied(const struct expr *expr, struct expr_implied out[EXPR_MAX_IMPLIED])
+{
+    return imply(expr, out, 0);
+}
+
 const struct expr_operator expr_ops_logic[] = {
     {"$eq", 2, 2, false, op_compare, NULL, NULL, COMPARE_EQ},
     {"$ne", 2, 2, false, op_compare, NULL, NULL, COMPARE_NE},

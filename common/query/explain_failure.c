@@ -301,6 +301,8 @@ static void explain_clause(struct explain *e, struct bdoc clause, struct bdoc do
     }
     const struct filter *filter = compile(e, clause);
     const struct filter_node *node = filter != NULL ? filter->root : NULL;
+    if (node != NULL && node->op == FILTER_AND && node->children.count > 0)
+        node = node->children.items[node->children.count - 1]; /* an $expr stands behind what it implies */
     if (node != NULL && node->op == FILTER_EXPR) {
         explain_expr(e, clause, node, doc, inverted);
     } else if (node != NULL && node->op == FILTER_SCHEMA) {

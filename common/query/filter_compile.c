@@ -1,5 +1,7 @@
 #include "query/filter_tree.h"
 
+#include "expr/writer.h"
+
 #include <string.h>
 
 struct filter_node *filter_node_new(struct filter_compiler *c, enum filter_op op)
@@ -184,6 +186,39 @@ static bool add_node(struct filter_compiler *c, struct filter_node *node, struct
     return true;
 }
 
+static uint32_t count_parts(const char *path)
+{
+    uint32_t count = 1;
+    for (; *path != 0; path++)
+        count += *path == '.' ? 1 : 0;
+    return count;
+}
+
+/* {$expr: {$eq: ["$a", 5]}} can match only where {a: 5} does, and that an index may serve. Such predicates stand beside
+ * the expression. */
+static bool add_implied(struct filter_compiler *c, const struct expr *expr, struct filter_nodes *out)
+{
+    struct expr_implied implied[EXPR_MAX_IMPLIED];
+    uint32_t count = expr_implied(expr, implied);
+    for (uint32_t i = 0; i < count; i++) {
+        struct filter_nodes made = {0};
+        struct buf buf = BUF_INIT;
+        if (count_parts(implied[i].path) > PATH_MAX_PARTS)
+            continue;
+        size_t start = write_begin(&buf);
+        write_value(&buf, implied[i].in ? "$in" : "$eq", 3, &implied[i].value);
+        write_end(&buf, start);
+        struct bval condition = make_doc(c->arena, &buf, BT_DOCUMENT);
+        if (!filter_compile_operators(c, implied[i].path, bval_doc(&condition), &made))
+            return false;
+        for (uint32_t j = 0; j < made.count; j++) {
+            made.items[j]->implied = true;
+            filter_nodes_add(c->arena, out, made.items[j]);
+        }
+    }
+    return true;
+}
+
 static bool compile_expr(struct filter_compiler *c, const struct belem *elem, struct filter_nodes *out)
 {
     struct filter_node *node = filter_node_new(c, FILTER_EXPR);
@@ -191,8 +226,7 @@ static bool compile_expr(struct filter_compiler *c, const struct belem *elem, st
         return false;
     node->value = elem->val;
     c->filter->has_expr = true;
-    filter_nodes_add(c->arena, out, node);
-    return true;
+    return add_implied(c, node->expr, out) && add_node(c, node, out);
 }
 
 static bool compile_constant(struct filter_compiler *c, const struct belem *elem, struct filter_nodes *out)

@@ -59,6 +59,8 @@ struct bdoc filter_source(const struct filter *filter)
 /* The constant that the node fixes its path to; NULL when there is none. */
 static const struct bval *fixed_value(const struct filter_node *node)
 {
+    if (node->implied)
+        return NULL;
     if (node->op == FILTER_EQ)
         return &node->value;
     if (node->op == FILTER_IN && node->in.count == 1 && node->in.regex_count == 0)
@@ -112,7 +114,8 @@ static bool node_mentions(const struct filter_node *node, const char *name, size
     for (uint32_t i = 0; tree && i < node->children.count; i++)
         if (node_mentions(node->children.items[i], name, len))
             return true;
-    return node->path.count > 0 && node->path.parts[0].len == len && memcmp(node->path.parts[0].name, name, len) == 0;
+    return !node->implied && node->path.count > 0 && node->path.parts[0].len == len &&
+           memcmp(node->path.parts[0].name, name, len) == 0;
 }
 
 bool filter_mentions(const struct filter *filter, const char *path)

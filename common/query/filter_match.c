@@ -5,10 +5,16 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "base/random.h"
-#include "expr/writer.h"
 
 #include <math.h>
+#include <stdalign.h>
+#include <stddef.h>
 #include <string.h>
+
+enum {
+    EXPR_STORAGE_BYTES = 4096,    /* on the stack, for the values of one $expr */
+    WRAPPER_STORAGE_BYTES = 1024, /* on the stack, for one value with a name of its own */
+};
 
 /* The test of one document while it runs. Nothing in it comes from the heap. */
 struct filter_eval {
@@ -325,10 +331,11 @@ static bool leaf_matches(const struct filter_node *node, struct bdoc doc, struct
 
 static bool expr_matches(const struct filter_node *node, struct filter_eval *eval)
 {
+    alignas(max_align_t) unsigned char storage[EXPR_STORAGE_BYTES];
     struct arena scratch;
     struct bval value;
     struct err local;
-    arena_init(&scratch);
+    arena_init_in(&scratch, storage, sizeof storage);
     bool ok = expr_eval(node->expr, eval->root, &scratch, &value, eval->err != NULL ? eval->err : &local);
     bool result = ok && expr_value_is_true(&value);
     arena_deinit(&scratch);
@@ -419,11 +426,25 @@ bool filter_eval(const struct filter *filter, struct bdoc doc, struct filter_mat
 
 bool filter_matches_value(const struct filter *filter, const char *name, const struct bval *value)
 {
-    struct buf wrapper = BUF_INIT;
-    size_t start = write_begin(&wrapper);
-    write_value(&wrapper, name, strlen(name), value);
-    write_end(&wrapper, start);
-    bool matched = filter_matches(filter, write_view(&wrapper, start));
-    buf_deinit(&wrapper);
+    alignas(max_align_t) unsigned char storage[WRAPPER_STORAGE_BYTES];
+    struct arena scratch;
+    size_t name_len = strlen(name);
+    size_t bytes = 4 + 1 + name_len + 1 + value->len + 1;
+    arena_init_in(&scratch, storage, sizeof storage);
+    uint8_t *doc = arena_alloc(&scratch, bytes);
+    bool missing = value->type == BT_EOO;
+    uint8_t *at = doc + 4;
+    if (!missing) {
+        *at++ = value->type;
+        memcpy(at, name, name_len);
+        at += name_len + 1;
+        if (value->len > 0)
+            memcpy(at, value->data, value->len);
+        at += value->len;
+    }
+    uint32_t len = (uint32_t)(at - doc) + 1;
+    store_le32(doc, len);
+    bool matched = filter_matches(filter, (struct bdoc){.data = doc, .len = len});
+    arena_deinit(&scratch);
     return matched;
 }

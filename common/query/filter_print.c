@@ -142,7 +142,7 @@ static void append_compared(bson_t *out, const struct filter_node *node)
     static const char *const names[] = {
         [FILTER_EQ] = "$eq", [FILTER_LT] = "$lt", [FILTER_LTE] = "$lte", [FILTER_GT] = "$gt", [FILTER_GTE] = "$gte",
     };
-    bval_append(out, names[node->op], -1, &node->value);
+    bval_append(out, node->implied && node->op == FILTER_EQ ? "$_internalExprEq" : names[node->op], -1, &node->value);
 }
 
 /* {$gt: 5} without its path. */

@@ -65,6 +65,7 @@ struct filter_node {
     enum filter_op op;
     struct path path; /* of leaves; parts and text lie in the arena */
     bool simple_path; /* one component: the fast way */
+    bool implied;     /* follows from an $expr beside it: there for the planner, nobody wrote it */
     struct bval
         value; /* operand of comparisons, $expr, $jsonSchema, $sampleRate; the pattern of a regular expression */
     enum bclass class_of;           /* of value */

@@ -2,7 +2,13 @@
 
 #include "expr/writer.h"
 
+#include <stdalign.h>
+#include <stddef.h>
 #include <string.h>
+
+enum {
+    STORAGE_BYTES = 4096, /* on the stack, for computed values */
+};
 
 /* One document's way through the tree. */
 struct apply {
@@ -284,9 +290,10 @@ static bool cut_positional(struct apply *a, size_t start, struct buf *out)
 bool projection_apply(const struct projection *projection, struct bdoc doc, const struct filter_match *match,
                       struct buf *out, struct err *err)
 {
+    alignas(max_align_t) unsigned char storage[STORAGE_BYTES];
     struct apply a = {.projection = projection, .root = doc, .match = match, .err = err};
     size_t start = write_begin(out);
-    arena_init(&a.scratch);
+    arena_init_in(&a.scratch, storage, sizeof storage);
     bool ok = apply_document(&a, projection->root, doc, out);
     arena_deinit(&a.scratch);
     write_end(out, start);

@@ -4,6 +4,7 @@
 #include "base/random.h"
 #include "query/filter.h"
 #include "query/sort.h"
+#include "query/sorter.h"
 #include "update/update.h"
 
 #include <stdio.h>
@@ -173,6 +174,12 @@ static void bench_filters(struct arena *arena, struct set set)
     bench_filter(arena, set, "filter: dotted", "{\"address.zip\": 12345}");
     bench_filter(arena, set, "filter: array element", "{\"tags\": \"green\"}");
     bench_filter(arena, set, "filter: $in of ten", "{\"age\": {\"$in\": [1, 5, 9, 13, 17, 21, 25, 29, 33, 37]}}");
+    bench_filter(arena, set, "filter: $expr", "{\"$expr\": {\"$gt\": [\"$age\", 21]}}");
+    bench_filter(
+        arena, set, "filter: $jsonSchema",
+        "{\"$jsonSchema\": {\"required\": [\"status\", \"age\"], \"properties\": {\"age\": {\"bsonType\": \"int\", "
+        "\"minimum\": 21}, \"status\": {\"enum\": [\"active\"]}}}}");
+    bench_filter(arena, set, "filter: $regex", "{\"email\": {\"$regex\": \"^some.*example$\"}}");
     bench_filter(arena, set, "filter: $or of two", "{\"$or\": [{\"status\": \"closed\"}, {\"age\": {\"$lt\": 10}}]}");
 }
 

@@ -111,7 +111,7 @@ static void pipeline_malformed_fails_with_code(void **state)
         {"[{'$unwind': 't'}]", 28818},
         {"[{'$count': ''}]", 40157},
         {"[{'$lookup': {}}]", 9},
-        {"[{'$sample': {'size': 1}}]", 238},
+        {"[{'$sample': {'size': -1}}]", 28747},
         {"[{'$out': 'x'}, {'$match': {}}]", 40601},
         {"[{'$limit': 1}, {'$collStats': {}}]", 40602},
         {"[{'$match': {'a': {'$nope': 1}}}]", 2},

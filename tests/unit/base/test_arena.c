@@ -44,12 +44,29 @@ static void arena_printf_and_copy_end_with_nul(void **state)
     arena_deinit(&arena);
 }
 
+static void arena_in_callers_storage_goes_to_the_heap_when_full(void **state)
+{
+    alignas(max_align_t) unsigned char storage[512];
+    struct arena arena;
+    (void)state;
+    arena_init_in(&arena, storage, sizeof storage);
+    for (int round = 0; round < 3; round++) {
+        unsigned char *small = arena_alloc(&arena, 64);
+        assert_true(round > 0 || (small > storage && small < storage + sizeof storage));
+        memset(arena_alloc(&arena, 100000), 1, 100000);
+        memset(small, 2, 64);
+        arena_reset(&arena);
+    }
+    arena_deinit(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arena_alloc_gives_zeroed_aligned_memory),
         cmocka_unit_test(arena_alloc_larger_than_a_block_works),
         cmocka_unit_test(arena_printf_and_copy_end_with_nul),
+        cmocka_unit_test(arena_in_callers_storage_goes_to_the_heap_when_full),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -143,6 +143,33 @@ static void filter_regex_beyond_its_limit_is_an_error(void **state)
     arena_deinit(&arena);
 }
 
+/* What an $expr implies stands beside it for the planner, and changes no answer. */
+static void filter_expr_with_a_constant_matches_as_before(void **state)
+{
+    static const struct match_case cases[] = {
+        {"{'$expr': {'$eq': ['$a', 5]}}", "{'a': 5.0}", true},
+        {"{'$expr': {'$eq': ['$a', 5]}}", "{'a': [5]}", false},
+        {"{'$expr': {'$eq': [[5], '$a.b']}}", "{'a': [{'b': 5}]}", true},
+        {"{'$expr': {'$eq': ['$a', null]}}", "{}", false},
+        {"{'$expr': {'$in': ['$a', [1, 2]]}}", "{'a': 2}", true},
+        {"{'$expr': {'$in': ['$a', [1, [2]]]}}", "{'a': [2]}", true},
+        {"{'$expr': {'$and': [{'$eq': ['$a', 1]}, {'$gt': ['$b', 'x']}]}}", "{'a': 1, 'b': [0]}", true},
+        {"{'$nor': [{'$expr': {'$eq': ['$a', 1]}}]}", "{'a': 1}", false},
+        {"{'$nor': [{'$expr': {'$eq': ['$a', 1]}}]}", "{'a': [1]}", true},
+    };
+    struct arena arena;
+    struct filter *filter;
+    struct err err;
+    struct bval value;
+    (void)state;
+    check_all(cases, sizeof cases / sizeof *cases);
+    arena_init(&arena);
+    assert_true(filter_compile(&arena, json_doc(&arena, "{'$expr': {'$eq': ['$a', 5]}}"), NULL, &filter, &err));
+    assert_false(filter_equality(filter, "a", &value));
+    assert_false(filter_mentions(filter, "a"));
+    arena_deinit(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -152,6 +179,7 @@ int main(void)
         cmocka_unit_test(filter_other_operators),
         cmocka_unit_test(filter_eval_tells_the_position_of_the_last_array_predicate),
         cmocka_unit_test(filter_regex_beyond_its_limit_is_an_error),
+        cmocka_unit_test(filter_expr_with_a_constant_matches_as_before),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
