@@ -328,6 +328,49 @@ bool document_cursor_next(struct document_cursor *cursor, struct bdoc *out, stru
     return pipeline_run_next(cursor->run, out, err);
 }
 
+/* What {$meta: ...} of the projection may ask about the result at hand. */
+struct result_meta {
+    struct expr_meta meta;
+    uint8_t record_id[8]; /* behind meta.record_id */
+    bson_t sort_key;
+    bson_t index_key;
+};
+
+static bool find_meta(const struct document_cursor *cursor, struct bdoc doc, struct result_meta *out, struct err *err)
+{
+    unsigned wanted = projection_wanted_meta(cursor->projection);
+    store_le64(out->record_id, cursor->record_id);
+    out->meta = (struct expr_meta){
+        .record_id = {.type = BT_INT64, .len = sizeof out->record_id, .data = out->record_id},
+    };
+    if ((wanted & EXPR_META_SORT_KEY) != 0 && cursor->plan_sort != NULL) {
+        if (!sort_key_values(cursor->plan_sort, doc, &out->sort_key, err))
+            return false;
+        struct bdoc values = bdoc_of(&out->sort_key);
+        out->meta.sort_key = (struct bval){.type = BT_ARRAY, .data = values.data, .len = values.len};
+    }
+    /* A sort in memory has gone past the entry. */
+    if ((wanted & EXPR_META_INDEX_KEY) != 0 && cursor->sort == NULL && cursor->scanning && cursor->scan.walks != NULL) {
+        cursor_key_append(&cursor->scan, &out->index_key);
+        out->meta.index_key = bval_from_doc(bdoc_of(&out->index_key));
+    }
+    return true;
+}
+
+static bool append_with_meta(struct document_cursor *cursor, struct bdoc doc, struct filter_match *match,
+                             struct buf *out, struct err *err)
+{
+    struct result_meta result;
+    bson_init(&result.sort_key);
+    bson_init(&result.index_key);
+    bool ok = find_meta(cursor, doc, &result, err);
+    match->meta = &result.meta;
+    ok = ok && projection_apply(cursor->projection, doc, match, out, err);
+    bson_destroy(&result.sort_key);
+    bson_destroy(&result.index_key);
+    return ok;
+}
+
 static bool append_result(struct document_cursor *cursor, struct bdoc doc, struct buf *out, struct err *err)
 {
     struct filter_match match = {.array_index = -1};
@@ -336,8 +379,11 @@ static bool append_result(struct document_cursor *cursor, struct bdoc doc, struc
         buf_append(out, doc.data, doc.len);
         return true;
     }
-    return (!projection_needs_match(cursor->projection) || filter_eval(cursor->filter, doc, &match, &matched, err)) &&
-           projection_apply(cursor->projection, doc, &match, out, err);
+    if (projection_needs_match(cursor->projection) && !filter_eval(cursor->filter, doc, &match, &matched, err))
+        return false;
+    if (projection_wanted_meta(cursor->projection) != 0)
+        return append_with_meta(cursor, doc, &match, out, err);
+    return projection_apply(cursor->projection, doc, &match, out, err);
 }
 
 /* {..., $recordId: n}: the document that begins at `start` gets one more field. */

@@ -178,3 +178,43 @@ bool sort_key_append(const struct sort_spec *spec, struct bdoc doc, struct buf *
         err->code = ERR_BadValue; /* what a sort says of parallel arrays; 171 is an index's word */
     return false;
 }
+
+/* The values of the smallest tuple seen so far. */
+struct smallest_values {
+    struct smallest best;
+    bson_t values;
+};
+
+static bool take_smaller_values(void *arg, const struct keygen_tuple *tuple)
+{
+    struct smallest_values *kept = arg;
+    struct buf before = BUF_INIT;
+    struct buf *key = kept->best.key;
+    buf_append(&before, key->data, key->len);
+    bool go_on = take_smaller(&kept->best, tuple);
+    bool changed = before.len != key->len || memcmp(before.data, key->data, key->len) != 0;
+    buf_deinit(&before);
+    if (!changed)
+        return go_on;
+    bson_reinit(&kept->values);
+    for (uint32_t i = 0; i < tuple->count; i++) {
+        const char *name;
+        char digits[16];
+        bson_uint32_to_string(i, &name, digits, sizeof digits);
+        bval_append(&kept->values, name, -1, tuple->values[i].type == BT_EOO ? &BVAL_NULL : &tuple->values[i]);
+    }
+    return go_on;
+}
+
+bool sort_key_values(const struct sort_spec *spec, struct bdoc doc, bson_t *out, struct err *err)
+{
+    struct buf key = BUF_INIT;
+    struct smallest_values kept = {.best = {.spec = spec, .key = &key}};
+    bson_init(&kept.values);
+    bool ok = spec->field_count == 0 || keygen_each(spec->keys, doc, take_smaller_values, &kept, err);
+    if (ok)
+        bson_concat(out, &kept.values);
+    bson_destroy(&kept.values);
+    buf_deinit(&key);
+    return ok;
+}

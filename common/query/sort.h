@@ -40,5 +40,8 @@ int sort_spec_natural(struct bdoc spec);
 /* Appends the document's sort key: keyenc bytes of each field, directions applied. Error 2: two of the fields run
  * through parallel arrays. */
 bool sort_key_append(const struct sort_spec *spec, struct bdoc doc, struct buf *key, struct err *err) ERR_WARN_UNUSED;
+/* The values behind that key, one for each field (null for a missing one), as elements of the array `out`, which the
+ * caller has begun: what {$meta: "sortKey"} gives. */
+bool sort_key_values(const struct sort_spec *spec, struct bdoc doc, bson_t *out, struct err *err) ERR_WARN_UNUSED;
 
 #endif

@@ -149,8 +149,8 @@ static void find_bad_requests_get_their_codes(void **state)
     fixture_expect_error(&fixture, "{'find': 'c', 'filter': 5}", 14);
     fixture_expect_error(&fixture, "{'find': 'c', 'unknown': 5}", 40415);
     fixture_expect_error(&fixture, "{'find': 'c', 'hint': 'nope'}", 2);
-    fixture_expect_error(&fixture, "{'find': 'c', 'tailable': true}", 238);
-    fixture_expect_error(&fixture, "{'find': 'c', 'collation': {'locale': 'de'}}", 238);
+    fixture_expect_error(&fixture, "{'find': 'c', 'tailable': true}", 2);
+    fixture_expect_error(&fixture, "{'find': 'c', 'collation': {'locale': 'no such place'}}", 2);
     fixture_expect_batch(&fixture, "{'find': 'c', 'filter': {'_id': 4}, 'collation': {'locale': 'simple'}}",
                          "[{'_id': 4, 'a': 1}]");
     fixture_expect_batch(&fixture, "{'find': 'missing'}", "[]");
@@ -184,6 +184,57 @@ static void find_batch_stops_at_its_size_in_bytes(void **state)
     fixture_close(&fixture);
 }
 
+static void find_gives_record_ids_and_keys(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fill(&fixture);
+    fixture_expect(&fixture, "{'createIndexes': 'c', 'indexes': [{'key': {'a': 1}, 'name': 'a_1'}]}", "{'ok': 1.0}");
+    fixture_expect_batch(&fixture, "{'find': 'c', 'filter': {'_id': 2}, 'projection': {'a': 1}, 'showRecordId': true}",
+                         "[{'_id': 2, 'a': 1, '$recordId': 2}]");
+    fixture_expect_batch(&fixture,
+                         "{'find': 'c', 'projection': {'_id': 1}, 'sort': {'t': -1}, 'limit': 1, 'showRecordId': true}",
+                         "[{'_id': 2, '$recordId': 2}]");
+    fixture_expect_batch(&fixture, "{'find': 'c', 'filter': {'a': {'$gt': 1}}, 'returnKey': true}",
+                         "[{'a': 2}, {'a': 3}]");
+    fixture_expect_batch(&fixture, "{'find': 'c', 'filter': {'a': {'$gt': 1}}, 'sort': {'_id': 1}, 'returnKey': true}",
+                         "[{'a': 3}, {'a': 2}]");
+    fixture_expect_batch(&fixture, "{'find': 'c', 'filter': {'t': 3}, 'returnKey': true}", "[{}]");
+    fixture_close(&fixture);
+}
+
+static void find_projects_metadata(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fill(&fixture);
+    fixture_expect(&fixture, "{'createIndexes': 'c', 'indexes': [{'key': {'a': 1}, 'name': 'a_1'}]}", "{'ok': 1.0}");
+    fixture_expect_batch(&fixture,
+                         "{'find': 'c', 'filter': {'_id': {'$lt': 4}}, 'sort': {'t': -1, 'a': 1}, 'projection': {'_id':"
+                         " 1, 'k': {'$meta': 'sortKey'}, 'r': {'$meta': 'recordId'}}}",
+                         "[{'_id': 2, 'k': [3, 1], 'r': 2}, {'_id': 1, 'k': [2, 3], 'r': 1},"
+                         " {'_id': 3, 'k': [{'$undefined': true}, 2], 'r': 3}]");
+    fixture_expect_batch(&fixture,
+                         "{'find': 'c', 'filter': {'a': 2}, 'projection': {'_id': 1, 'k': {'$meta': 'indexKey'}}}",
+                         "[{'_id': 3, 'k': {'a': 2}}]");
+    fixture_close(&fixture);
+}
+
+static void find_min_and_max_bound_the_hinted_index(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fill(&fixture);
+    fixture_expect(&fixture, "{'createIndexes': 'c', 'indexes': [{'key': {'a': 1}, 'name': 'a_1'}]}", "{'ok': 1.0}");
+    fixture_expect_batch(&fixture,
+                         "{'find': 'c', 'min': {'a': 2}, 'max': {'a': 3}, 'hint': 'a_1', 'projection': {'_id': 1}}",
+                         "[{'_id': 3}]");
+    fixture_expect_error(&fixture, "{'find': 'c', 'min': {'a': 2}}", 51173);
+    fixture_expect_error(&fixture, "{'find': 'c', 'min': {'b': 2}, 'hint': 'a_1'}", 51174);
+    fixture_expect_error(&fixture, "{'find': 'c', 'min': {'a': 2}, 'max': {'a': 1}, 'hint': 'a_1'}", 51175);
+    fixture_close(&fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -197,6 +248,9 @@ int main(void)
         cmocka_unit_test(find_sort_keys_come_with_the_documents),
         cmocka_unit_test(find_bad_requests_get_their_codes),
         cmocka_unit_test(find_batch_stops_at_its_size_in_bytes),
+        cmocka_unit_test(find_gives_record_ids_and_keys),
+        cmocka_unit_test(find_projects_metadata),
+        cmocka_unit_test(find_min_and_max_bound_the_hinted_index),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
