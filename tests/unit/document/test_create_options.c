@@ -132,8 +132,7 @@ static void create_refuses_options_that_exclude_each_other(void **state)
         "'timeseries': {'timeField': 't', 'metaField': '_id'}",
         "'timeseries': {'timeField': 'a.b'}",
         "'timeseries': {'timeField': 't', 'bucketMaxSpanSeconds': 5}",
-        "'timeseries': {'timeField': 't', 'granularity': 'hours', 'bucketMaxSpanSeconds': 5, 'bucketRoundingSeconds': "
-        "5}",
+        "'timeseries': {'timeField': 't', 'granularity': 'hours', 'bucketRoundingSeconds': 5}",
         "'timeseries': {'timeField': 't'}, 'expireAfterSeconds': -1",
         "'clusteredIndex': true",
     };
