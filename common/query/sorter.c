@@ -10,7 +10,13 @@
 #include <string.h>
 
 enum {
-    SORT_SMALL = 8, /* so many items are sorted by insertion */
+    SORT_SMALL = 8,                   /* so many items are sorted by insertion */
+    SORT_BY_DIGITS = 64,              /* so many at least by the digits of their prefixes */
+    SORT_UNCHECKED = 1024,            /* so many are sorted without a look at the clock */
+    SORT_DIGITS = 8,                  /* bytes of a prefix */
+    SORT_DEPTH_MAX = 64,              /* bytes of keys that are looked at by digits; recursion ends there */
+    SORT_BLOCK_MIN_BYTES = 16 * 1024, /* of entries; each block is twice as large as the one before */
+    SORT_BLOCK_MAX_BYTES = 1024 * 1024,
 };
 
 /* One item: header, key bytes, document bytes, in one block. */
@@ -20,6 +26,14 @@ struct entry {
     uint32_t key_len;
     uint32_t doc_len; /* 0: no document */
     uint8_t bytes[];
+};
+
+/* Entries end to end. */
+struct block {
+    struct block *older;
+    size_t used;
+    size_t size;
+    uint8_t bytes[] __attribute__((aligned(8)));
 };
 
 /* Most comparisons end at the prefix, without a look at the entry. */
@@ -37,6 +51,7 @@ struct sorter {
     uint64_t spilled; /* items in runs */
     int64_t added_bytes;
     size_t memory_bytes;
+    struct block *blocks;   /* the newest first; with a limit entries come and go one by one instead */
     size_t next;            /* position of sorter_next */
     struct sort_runs *runs; /* NULL: all in memory */
     uint64_t handed_out;
@@ -53,8 +68,13 @@ struct sorter *sorter_new(const struct sorter_options *options)
 
 static void drop_items(struct sorter *sorter)
 {
-    for (size_t i = 0; i < sorter->count; i++)
+    for (size_t i = 0; sorter->options.limit > 0 && i < sorter->count; i++)
         mem_free(sorter->items[i].entry);
+    while (sorter->blocks != NULL) {
+        struct block *block = sorter->blocks;
+        sorter->blocks = block->older;
+        mem_free(block);
+    }
     sorter->count = 0;
     sorter->memory_bytes = 0;
     sorter->heaped = false;
@@ -149,26 +169,23 @@ static void merge_halves(const struct slot *from, size_t middle, size_t count, s
     }
 }
 
-/* Bottom-up, so that a long sort can be interrupted between two merges. */
-static bool sort_items(struct sorter *sorter, struct err *err)
+/* Compares keys; bottom-up, so that a long sort can be interrupted between two merges. `spare` has room for as many. */
+static bool sort_by_merging(struct slot *items, size_t count, struct slot *spare, struct err *err)
 {
-    size_t count = sorter->count;
-    struct slot *from = sorter->items;
+    struct slot *from = items;
+    struct slot *to = spare;
+    bool ok = true;
     for (size_t at = 0; at < count; at += SORT_SMALL) {
         insertion_sort(from + at, count - at < SORT_SMALL ? count - at : SORT_SMALL);
         if (!interrupt_step(err))
             return false;
     }
-    if (count <= SORT_SMALL)
-        return true;
-    struct slot *to = mem_alloc_array(sorter->capacity, sizeof *to);
-    bool ok = true;
     for (size_t width = SORT_SMALL; ok && width < count; width *= 2) {
         for (size_t at = 0; ok && at < count; at += width * 2) {
             size_t left = count - at;
             size_t both = left < width * 2 ? left : width * 2;
             merge_halves(from + at, width < both ? width : both, both, to + at);
-            ok = both > 1024 ? interrupt_check(err) : interrupt_step(err);
+            ok = both > SORT_UNCHECKED ? interrupt_check(err) : interrupt_step(err);
         }
         if (!ok)
             break; /* `from` is whole, `to` isn't */
@@ -176,8 +193,88 @@ static bool sort_items(struct sorter *sorter, struct err *err)
         from = to;
         to = other;
     }
-    sorter->items = from;
-    mem_free(to);
+    if (from != items)
+        memcpy(items, from, count * sizeof *items);
+    return ok;
+}
+
+/* One stable pass: by the byte of the prefix that begins at bit `shift`. `counts` is what the bytes' counts are. */
+static void scatter(const struct slot *from, size_t count, unsigned shift, const uint32_t *counts, struct slot *to)
+{
+    uint32_t places[256];
+    uint32_t place = 0;
+    for (int digit = 0; digit < 256; digit++) {
+        places[digit] = place;
+        place += counts[digit];
+    }
+    for (size_t i = 0; i < count; i++)
+        to[places[from[i].prefix >> shift & 0xff]++] = from[i];
+}
+
+/* Sorts by the prefixes alone, equal ones stay in their order. */
+static bool sort_by_digits(struct slot *items, size_t count, struct slot *spare, struct err *err)
+{
+    uint32_t counts[SORT_DIGITS][256] = {{0}};
+    struct slot *from = items;
+    struct slot *to = spare;
+    for (size_t i = 0; i < count; i++)
+        for (unsigned digit = 0; digit < SORT_DIGITS; digit++)
+            counts[digit][items[i].prefix >> (8 * digit) & 0xff]++;
+    for (unsigned digit = 0; digit < SORT_DIGITS; digit++) {
+        if (counts[digit][items[0].prefix >> (8 * digit) & 0xff] == count)
+            continue; /* the same byte everywhere */
+        scatter(from, count, 8 * digit, counts[digit], to);
+        struct slot *other = from;
+        from = to;
+        to = other;
+    }
+    if (from != items)
+        memcpy(items, from, count * sizeof *items);
+    return count > SORT_UNCHECKED ? interrupt_check(err) : interrupt_step(err);
+}
+
+/* The next bytes of each key take the place of its prefix; false when some key has no such bytes. */
+static bool take_next_prefixes(struct slot *items, size_t count, uint32_t at)
+{
+    for (size_t i = 0; i < count; i++)
+        if (items[i].entry->key_len < at + SORT_DIGITS)
+            return false;
+    for (size_t i = 0; i < count; i++)
+        items[i].prefix = load_be64(items[i].entry->bytes + at);
+    return true;
+}
+
+/* Items whose keys agree in their first `at` bytes, of which the prefixes hold the next ones. */
+static bool sort_slots(struct slot *items, size_t count, struct slot *spare, uint32_t at, struct err *err)
+{
+    if (count < SORT_BY_DIGITS)
+        return sort_by_merging(items, count, spare, err);
+    if (!sort_by_digits(items, count, spare, err))
+        return false;
+    for (size_t first = 0; first < count;) {
+        size_t next = first + 1;
+        while (next < count && items[next].prefix == items[first].prefix)
+            next++;
+        size_t same = next - first;
+        bool deeper =
+            same >= SORT_BY_DIGITS && at < SORT_DEPTH_MAX && take_next_prefixes(items + first, same, at + SORT_DIGITS);
+        if (same > 1 && !(deeper ? sort_slots(items + first, same, spare, at + SORT_DIGITS, err)
+                                 : sort_by_merging(items + first, same, spare, err)))
+            return false;
+        first = next;
+    }
+    return true;
+}
+
+static bool sort_items(struct sorter *sorter, struct err *err)
+{
+    if (sorter->count < 2)
+        return true;
+    if (sorter->count > UINT32_MAX)
+        return err_set(err, ERR_ExceededMemoryLimit, "a sort has too many items in memory");
+    struct slot *spare = mem_realloc(NULL, sorter->count * sizeof *spare);
+    bool ok = sort_slots(sorter->items, sorter->count, spare, 0, err);
+    mem_free(spare);
     return ok;
 }
 
@@ -212,10 +309,29 @@ static bool spill(struct sorter *sorter, struct err *err)
     return true;
 }
 
-static struct entry *make_entry(const void *key, size_t key_len, struct bdoc doc, uint64_t tag)
+static void *take_room(struct sorter *sorter, size_t bytes)
+{
+    struct block *block = sorter->blocks;
+    bytes = (bytes + 7) & ~(size_t)7;
+    if (block == NULL || block->size - block->used < bytes) {
+        size_t size = block == NULL ? SORT_BLOCK_MIN_BYTES : block->size * 2;
+        size = size > SORT_BLOCK_MAX_BYTES ? SORT_BLOCK_MAX_BYTES : size;
+        size = size < bytes ? bytes : size;
+        struct block *fresh = mem_realloc(NULL, sizeof *fresh + size);
+        *fresh = (struct block){.older = block, .size = size};
+        sorter->blocks = fresh;
+        block = fresh;
+    }
+    void *room = block->bytes + block->used;
+    block->used += bytes;
+    return room;
+}
+
+static struct entry *make_entry(struct sorter *sorter, const void *key, size_t key_len, struct bdoc doc, uint64_t tag)
 {
     uint32_t doc_len = doc.data != NULL ? doc.len : 0;
-    struct entry *entry = mem_realloc(NULL, sizeof *entry + key_len + doc_len);
+    size_t bytes = sizeof(struct entry) + key_len + doc_len;
+    struct entry *entry = sorter->options.limit > 0 ? mem_realloc(NULL, bytes) : take_room(sorter, bytes);
     *entry = (struct entry){.tag = tag, .key_len = (uint32_t)key_len, .doc_len = doc_len};
     if (key_len > 0)
         memcpy(entry->bytes, key, key_len);
@@ -239,7 +355,7 @@ bool sorter_add(struct sorter *sorter, const void *key, size_t key_len, struct b
         sorter->sequence++;
         return true;
     }
-    slot.entry = make_entry(key, key_len, doc, tag);
+    slot.entry = make_entry(sorter, key, key_len, doc, tag);
     slot.entry->sequence = sorter->sequence++;
     sorter->memory_bytes += entry_bytes(slot.entry);
     sorter->added_bytes += (int64_t)entry_bytes(slot.entry);

@@ -77,6 +77,45 @@ static void sorter_with_limit_keeps_the_first_k_stably(void **state)
     }
 }
 
+/* Keys of a few letters and of every length: long runs agree in their first bytes, some keys begin others, some are
+ * equal. */
+static void sorter_orders_keys_that_share_long_beginnings(void **state)
+{
+    enum { KEYS = 6000 };
+    struct prng prng = {7};
+    struct err err;
+    struct buf before = BUF_INIT;
+    uint64_t before_tag = 0;
+    struct sort_item item;
+    bool found = true;
+    uint64_t count = 0;
+    (void)state;
+    struct sorter *sorter = sorter_new(&(struct sorter_options){.memory_limit_bytes = SORT_MEMORY_LIMIT_BYTES});
+    for (uint64_t i = 0; i < KEYS; i++) {
+        uint8_t key[120];
+        size_t len = 40 * prng_below(&prng, 3);
+        memset(key, 'p', sizeof key);
+        for (size_t more = prng_below(&prng, 40); more > 0; more--)
+            key[len++] = prng_below(&prng, 8) == 0 ? (uint8_t)prng_below(&prng, 3) : 'p';
+        assert_true(sorter_add(sorter, key, len, (struct bdoc){0}, i, &err));
+    }
+    assert_true(sorter_finish(sorter, &err));
+    while (sorter_next(sorter, &item, &found, &err) && found) {
+        size_t common = item.key_len < before.len ? item.key_len : before.len;
+        int order = common > 0 ? memcmp(before.data, item.key, common) : 0;
+        if (order == 0)
+            order = before.len < item.key_len ? -1 : before.len > item.key_len;
+        assert_true(count == 0 || order < 0 || (order == 0 && before_tag < item.tag));
+        buf_clear(&before);
+        buf_append(&before, item.key, item.key_len);
+        before_tag = item.tag;
+        count++;
+    }
+    assert_int_equal(count, KEYS);
+    buf_deinit(&before);
+    sorter_free(sorter);
+}
+
 static void sorter_beyond_its_memory_fails_with_292(void **state)
 {
     struct err err = {0};
@@ -200,6 +239,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sorter_with_limit_keeps_the_first_k_stably),
+        cmocka_unit_test(sorter_orders_keys_that_share_long_beginnings),
         cmocka_unit_test(sorter_beyond_its_memory_fails_with_292),
         cmocka_unit_test(sorter_hands_documents_back),
         cmocka_unit_test(sorter_beyond_its_memory_merges_runs_from_disk),
