@@ -92,6 +92,25 @@ static void pipeline_stages_of_the_whole_stream(void **state)
     check("[]", "[{'a': 1}]", "[{'a': 1}]");
 }
 
+static void pipeline_accumulators_that_keep_n_values(void **state)
+{
+    (void)state;
+    check("[{'$group': {'_id': null, 'f': {'$firstN': {'n': 2, 'input': '$_id'}}, 'l': {'$lastN': {'n': 2, 'input': "
+          "'$k'}}, 'lo': {'$minN': {'n': 2, 'input': '$n'}}, 'hi': {'$maxN': {'n': 9, 'input': '$n'}}}}]",
+          docs, "[{'_id': null, 'f': [1, 2], 'l': ['b', 'a'], 'lo': [1, 2.5], 'hi': [5, 2.5, 1]}]");
+    check(
+        "[{'$group': {'_id': null, 't': {'$top': {'sortBy': {'n': -1}, 'output': '$_id'}}, 'b': {'$bottom': {'sortBy': "
+        "{'n': -1}, 'output': ['$k', '$n']}}, 'tn': {'$topN': {'n': 2, 'sortBy': {'k': 1, 'n': -1}, 'output': "
+        "'$_id'}}, 'bn': {'$bottomN': {'n': 2, 'sortBy': {'n': 1}, 'output': '$none'}}}}]",
+        docs, "[{'_id': null, 't': 2, 'b': ['a', 1], 'tn': [3, 1], 'bn': [null, null]}]");
+    check("[{'$group': {'_id': {'k': '$k'}, 'f': {'$firstN': {'n': {'$cond': [{'$eq': ['$k', 'a']}, 2, 1]}, 'input': "
+          "'$_id'}}}}]",
+          docs, "[{'_id': {'k': 'a'}, 'f': [1, 3]}, {'_id': {'k': 'b'}, 'f': [2]}]");
+    check("[{'$group': {'_id': null, 'm': {'$median': {'input': '$n', 'method': 'approximate'}}, 'p': {'$percentile': "
+          "{'input': '$k', 'p': [0.5], 'method': 'approximate'}}}}]",
+          docs, "[{'_id': null, 'm': 2.5, 'p': [null]}]");
+}
+
 static void pipeline_malformed_fails_with_code(void **state)
 {
     static const struct {
@@ -106,6 +125,18 @@ static void pipeline_malformed_fails_with_code(void **state)
         {"[{'$group': {'a': {'$sum': 1}}}]", 15955},
         {"[{'$group': {'_id': 1, 'a': 5}}]", 40234},
         {"[{'$group': {'_id': 1, 'a': {'$nope': 1}}}]", 15952},
+        {"[{'$group': {'_id': 1, 'a': {'$accumulator': {}}}}]", 31264},
+        {"[{'$group': {'_id': 1, 'a': {'$firstN': 1}}}]", 5787801},
+        {"[{'$group': {'_id': 1, 'a': {'$firstN': {'n': 0, 'input': 1}}}}]", 5787908},
+        {"[{'$group': {'_id': 1, 'a': {'$minN': 1}}}]", 5787900},
+        {"[{'$group': {'_id': 1, 'a': {'$maxN': {'n': 1}}}}]", 5787907},
+        {"[{'$group': {'_id': 1, 'a': {'$top': 1}}}]", 5788001},
+        {"[{'$group': {'_id': 1, 'a': {'$top': {'n': 1}}}}]", 5788002},
+        {"[{'$group': {'_id': 1, 'a': {'$topN': {'output': 1, 'sortBy': {'a': 1}}}}}]", 5788003},
+        {"[{'$group': {'_id': 1, 'a': {'$top': {'sortBy': {'a': 1}}}}}]", 5788004},
+        {"[{'$group': {'_id': 1, 'a': {'$bottom': {'output': 1}}}}]", 5788005},
+        {"[{'$group': {'_id': 1, 'a': {'$median': {'input': 1, 'method': 'exact'}}}}]", 2},
+        {"[{'$group': {'_id': 1, 'a': {'$percentile': {'input': 1, 'p': '$x', 'method': 'approximate'}}}}]", 7750300},
         {"[{'$sort': {}}]", 15976},
         {"[{'$project': {}}]", 51272},
         {"[{'$unwind': 't'}]", 28818},
@@ -189,6 +220,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pipeline_stages_of_one_document),
         cmocka_unit_test(pipeline_stages_of_the_whole_stream),
+        cmocka_unit_test(pipeline_accumulators_that_keep_n_values),
         cmocka_unit_test(pipeline_malformed_fails_with_code),
         cmocka_unit_test(pipeline_beyond_its_memory_fails_with_292),
         cmocka_unit_test(pipeline_that_nests_without_end_fails),

@@ -208,6 +208,12 @@ static void split_gives_what_one_server_gives(void **state)
          "{'$gt': 1}}}]",
          false},
         {"[{'$facet': {'a': [{'$count': 'n'}]}}]", false},
+        {"[{'$group': {'_id': '$k', 'm': {'$median': {'input': '$_id', 'method': 'approximate'}}, 'p': {'$percentile': "
+         "{'input': '$_id', 'p': [0, 0.3, 1], 'method': 'approximate'}}, 'lo': {'$minN': {'n': 3, 'input': '$_id'}}, "
+         "'hi': {'$maxN': {'n': 2, 'input': '$_id'}}, 't': {'$top': {'sortBy': {'_id': -1}, 'output': '$_id'}}, 'tn': "
+         "{'$topN': {'n': 4, 'sortBy': {'n': 1, '_id': 1}, 'output': ['$n', '$_id']}}, 'bn': {'$bottomN': {'n': 4, "
+         "'sortBy': {'n': 1, '_id': 1}, 'output': '$_id'}}}}]",
+         false},
     };
     struct prng prng = {99};
     (void)state;
