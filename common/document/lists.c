@@ -5,6 +5,7 @@
 #include "document/traits.h"
 #include "document/views.h"
 #include "storage/counters.h"
+#include "storage/index_build.h"
 
 #include <string.h>
 
@@ -76,6 +77,40 @@ enum command_status list_collections_run(struct command_ctx *ctx, struct err *er
     return cursor_reply_first(ctx, cursor, NULL, batch_size, err);
 }
 
+/* {spec, indexBuildInfo?: {method, phase, phaseStr, docsDone}} */
+static void append_with_build(const struct read_txn *read, const struct index_def *index, bson_t *out)
+{
+    struct bval spec = bval_from_doc(index->spec);
+    bson_t info;
+    bval_append(out, "spec", -1, &spec);
+    if (index->state == INDEX_READY)
+        return;
+    BSON_APPEND_DOCUMENT_BEGIN(out, "indexBuildInfo", &info);
+    BSON_APPEND_UTF8(&info, "method", "Hybrid");
+    BSON_APPEND_INT32(&info, "phase", 1);
+    BSON_APPEND_UTF8(&info, "phaseStr", "collection scan");
+    BSON_APPEND_INT64(&info, "docsDone", (int64_t)index_build_done_records(read->txn, index));
+    bson_append_document_end(out, &info);
+}
+
+/* Those that can be used; with `builds` also those under construction. */
+static void list_indexes(const struct read_txn *read, bool builds, struct document_cursor *cursor)
+{
+    const struct collection *coll = read->coll;
+    /* A time series has an index on _id for this server's own use. */
+    for (uint32_t i = coll->many_ids; i < coll->index_count; i++) {
+        const struct index_def *index = coll->indexes[i];
+        if (!builds && index->state == INDEX_READY)
+            document_cursor_list_add(cursor, index->spec);
+        if (!builds || index->state == INDEX_FAILED)
+            continue;
+        bson_t doc = BSON_INITIALIZER;
+        append_with_build(read, index, &doc);
+        document_cursor_list_add(cursor, bdoc_of(&doc));
+        bson_destroy(&doc);
+    }
+}
+
 enum command_status list_indexes_run(struct command_ctx *ctx, struct err *err)
 {
     static const char *const known[] = {"listIndexes",           "cursor",  "includeBuildUUIDs",
@@ -84,8 +119,10 @@ enum command_status list_indexes_run(struct command_ctx *ctx, struct err *err)
     struct read_txn read = {0};
     struct bdoc version;
     int64_t batch_size;
+    bool builds = false;
     if (!command_ns(ctx, &ns, err) || !fields_check_known(ctx->body, "listIndexes", known, err) ||
         !batch_size_of(ctx->body, "listIndexes", &batch_size, err) || !request_version(ctx, &version, err) ||
+        !field_get_bool(ctx->body, "includeIndexBuildInfo", &builds, err) ||
         !read_txn_open_any(&read, document_engine_of(ctx), ns.full, version, err))
         return COMMAND_ERROR;
     if (read.coll == NULL || read.coll->is_view) {
@@ -95,11 +132,7 @@ enum command_status list_indexes_run(struct command_ctx *ctx, struct err *err)
         return COMMAND_ERROR;
     }
     struct document_cursor *cursor = document_cursor_new(ctx, ns.full);
-    /* A time series has an index on _id for this server's own use. */
-    for (uint32_t i = read.coll->many_ids; i < read.coll->index_count; i++) {
-        if (read.coll->indexes[i]->state == INDEX_READY)
-            document_cursor_list_add(cursor, read.coll->indexes[i]->spec);
-    }
+    list_indexes(&read, builds, cursor);
     enum command_status status = cursor_reply_first(ctx, cursor, NULL, batch_size, err);
     read_txn_close(&read);
     return status;

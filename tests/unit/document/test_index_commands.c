@@ -246,6 +246,18 @@ static void build_whose_one_index_is_dropped_leaves_none(void **state)
     fixture_close(&fixture);
 }
 
+static void list_indexes_tells_of_builds_when_asked(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_open(&fixture);
+    fixture_expect(&fixture, "{'createIndexes': 'c', 'indexes': [{'key': {'a': 1}, 'name': 'a_1'}]}", "{'ok': 1.0}");
+    fixture_expect_batch(&fixture, "{'listIndexes': 'c', 'includeIndexBuildInfo': true}",
+                         "[{'spec': {'v': 2, 'key': {'_id': 1}, 'name': '_id_'}}, {'spec': {'v': 2, 'key': {'a': 1}, "
+                         "'name': 'a_1'}}]");
+    fixture_close(&fixture);
+}
+
 static void build_that_is_killed_leaves_none(void **state)
 {
     (void)state;
@@ -300,6 +312,7 @@ int main(void)
         cmocka_unit_test(index_usage_counts_operations),
         cmocka_unit_test(build_that_fails_on_its_second_index_leaves_none),
         cmocka_unit_test(build_whose_one_index_is_dropped_leaves_none),
+        cmocka_unit_test(list_indexes_tells_of_builds_when_asked),
         cmocka_unit_test(build_that_is_killed_leaves_none),
         cmocka_unit_test(build_without_time_left_ends_and_leaves_none),
     };
