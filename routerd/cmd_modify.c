@@ -104,17 +104,22 @@ static bool append_value(struct command_ctx *ctx, const struct modify_fields *fi
     return true;
 }
 
-/* No shard has a match: inserts. *taken: a unique key is in use, so that something may match by now. */
-static enum command_status modify_upsert(struct route *route, const struct ns *ns, const struct modify_fields *fields,
-                                         bool *taken, struct err *err)
+static struct upsert upsert_of(const struct modify_fields *fields)
 {
-    struct command_ctx *ctx = route->ctx;
-    struct upsert upsert = {
+    return (struct upsert){
         .filter = fields->query,
         .update = fields->update,
         .array_filters = fields->array_filters,
         .collation = fields->collation,
     };
+}
+
+/* No shard has a match: inserts. *taken: a unique key is in use, so that something may match by now. */
+static enum command_status modify_upsert(struct route *route, const struct ns *ns, const struct modify_fields *fields,
+                                         bool *taken, struct err *err)
+{
+    struct command_ctx *ctx = route->ctx;
+    struct upsert upsert = upsert_of(fields);
     struct bdoc doc;
     struct bval id;
     bson_t last;
@@ -183,7 +188,12 @@ static enum command_status modify_sharded(struct route *route, const struct ns *
     if (target.count == 0 && !fields->upsert)
         return modify_nothing(ctx, fields);
     /* The one shard that an upsert may look at is not always the one where it inserts. */
-    if (target.count == 1 && (target.point || !fields->upsert)) {
+    bool stays = !fields->upsert;
+    if (fields->upsert && target.point) {
+        struct upsert upsert = upsert_of(fields);
+        stays = !upsert_leaves(route, &upsert, target.list->shard);
+    }
+    if (target.count == 1 && stays) {
         struct modify_send send = {.shard = target.list->shard, .range = target.point ? NULL : target.list};
         enum command_status status = modify_run(route, &send, err);
         *again = send.again;

@@ -214,14 +214,7 @@ static bool write_candidate(struct write_batch *batch, struct write_item *item, 
 static bool write_upsert(struct write_batch *batch, struct route *route, struct write_item *item,
                          const struct write_fields *fields, bool *taken, struct err *err)
 {
-    struct upsert upsert = {
-        .filter = fields->q,
-        .update = fields->u,
-        .array_filters = fields->array_filters,
-        .constants = fields->constants,
-        .collation = fields->collation,
-        .supplied = fields->upsert_supplied,
-    };
+    struct upsert upsert = upsert_of_fields(fields);
     struct bdoc doc;
     struct bval id;
     bool unknown = false;

@@ -171,10 +171,23 @@ bool sink_write(struct sink *sink, struct sink_batch *from, struct err *err)
     return ok;
 }
 
+/* What is written must be what was read from whoever leads at the end too. */
+static bool check_concern(const struct aggregate_request *request, const char *stage, struct err *err)
+{
+    struct bdoc concern = bdoc_empty();
+    struct bval level;
+    if (!field_get_doc(request->body, "readConcern", &concern, err))
+        return false;
+    return !bdoc_find(concern, "level", &level) || !bval_is_str(&level, "linearizable") ||
+           err_set(err, ERR_InvalidOptions, "%s cannot be used with a 'linearizable' read concern level", stage);
+}
+
 enum command_status sink_run(struct command_ctx *ctx, const struct aggregate_request *request, struct err *err)
 {
     struct sink sink = {.ctx = ctx, .request = request};
     const char *name = last_stage(request->stages, &sink.spec);
+    if (!check_concern(request, name, err))
+        return COMMAND_ERROR;
     bool ok = strcmp(name, "$out") == 0 ? sink_out_run(&sink, err) : sink_merge_run(&sink, err);
     buf_deinit(&sink.docs);
     if (!ok)

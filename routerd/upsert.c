@@ -4,6 +4,20 @@
 #include "routerd/write_batch.h"
 #include "update/update.h"
 
+#include <string.h>
+
+struct upsert upsert_of_fields(const struct write_fields *fields)
+{
+    return (struct upsert){
+        .filter = fields->q,
+        .update = fields->u,
+        .array_filters = fields->array_filters,
+        .constants = fields->constants,
+        .collation = fields->collation,
+        .supplied = fields->upsert_supplied,
+    };
+}
+
 /* The command's variables and over them the constants, which are values and no expressions. */
 static struct bdoc join_variables(struct arena *arena, struct bdoc let, struct bdoc constants)
 {
@@ -83,6 +97,56 @@ bool upsert_build(const struct route *route, const struct upsert *upsert, struct
         *out = (struct bdoc){arena_copy(&route->ctx->arena, bytes.data, bytes.len), (uint32_t)bytes.len};
     buf_deinit(&bytes);
     return ok;
+}
+
+/* `name` may be a part of the shard key: it begins with the same field. */
+static bool names_key(const struct shardkey *key, const char *name)
+{
+    for (size_t i = 0; i < shardkey_field_count(key); i++) {
+        const char *path = shardkey_field_path(key, i);
+        size_t len = strcspn(name, ".");
+        if (strncmp(path, name, len) == 0 && (path[len] == 0 || path[len] == '.'))
+            return true;
+    }
+    return false;
+}
+
+/* Whether the update decides about the shard key of what is inserted, or may: most don't, which shows without compiling
+ * them. */
+static bool may_decide_key(const struct shardkey *key, const struct upsert *upsert)
+{
+    struct biter iter, fields;
+    struct belem elem, field;
+    if (upsert->supplied || upsert->update.type != BT_DOCUMENT)
+        return true;
+    biter_init(&iter, bval_doc(&upsert->update));
+    bool any = biter_next(&iter, &elem);
+    if (!any || elem.key[0] != '$') {
+        bool only_id = shardkey_field_count(key) == 1 && strcmp(shardkey_field_path(key, 0), "_id") == 0;
+        return !only_id || bdoc_has(bval_doc(&upsert->update), "_id");
+    }
+    for (; any; any = biter_next(&iter, &elem)) {
+        if (elem.val.type != BT_DOCUMENT)
+            continue;
+        for (biter_init(&fields, bval_doc(&elem.val)); biter_next(&fields, &field);)
+            if (names_key(key, field.key) || strcmp(elem.key, "$rename") == 0)
+                return true;
+    }
+    return false;
+}
+
+bool upsert_leaves(const struct route *route, const struct upsert *upsert, size_t shard)
+{
+    const struct routing_table *table = route->routing->table;
+    struct bdoc doc;
+    struct err ignored;
+    struct buf key = BUF_INIT;
+    if (!may_decide_key(routing_table_key(table), upsert) || !upsert_build(route, upsert, &doc, &ignored))
+        return false;
+    bool leaves = shardkey_encode_doc(routing_table_key(table), doc, &key, &ignored) &&
+                  routing_table_target_key(table, key_bytes_of(&key), NULL) != shard;
+    buf_deinit(&key);
+    return leaves;
 }
 
 bool upsert_insert(struct route *route, const struct ns *ns, struct bdoc body, struct bdoc doc, bool *unknown,

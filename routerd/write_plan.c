@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "command/fields.h"
 #include "routerd/command_env.h"
+#include "routerd/upsert.h"
 
 bool write_statement_parse(enum write_kind kind, struct bdoc doc, struct write_fields *out, struct err *err)
 {
@@ -51,6 +52,10 @@ static bool place_statement(const struct write_batch *batch, const struct route 
     if (!target_filter(&batch->ctx->arena, route->routing->table, &query, &out->target, err))
         return false;
     out->single = out->target.point;
+    if (statement.upsert && out->single) {
+        struct upsert upsert = upsert_of_fields(&statement);
+        out->single = !upsert_leaves(route, &upsert, out->target.list->shard);
+    }
     if (statement.upsert && statement.multi && !out->single)
         return err_set(err, ERR_ShardKeyNotFound,
                        "An upsert on a sharded collection with multi: true must contain the shard key and have the "
