@@ -7,6 +7,7 @@
 #include "document/explain_print.h"
 #include "document/read_plan.h"
 #include "document/request_order.h"
+#include "document/views.h"
 #include "document/write_op.h"
 
 /* A write that is looked at instead of done. */
@@ -60,8 +61,11 @@ static bool open_write(struct explained_write *write, struct err *err)
 {
     struct write_op *op = write->op;
     if (!request_version(write->ctx, &op->version, err) ||
-        !read_txn_open(&write->read, op->engine, op->ns.full, op->version, err) ||
-        !request_order_of((struct bdoc){0}, write->read.coll, &write->ctx->arena, &op->default_order, err))
+        !read_txn_open_any(&write->read, op->engine, op->ns.full, op->version, err))
+        return false;
+    if (write->read.coll != NULL && write->read.coll->is_view)
+        return views_refuse_write(write->read.coll, err);
+    if (!request_order_of((struct bdoc){0}, write->read.coll, &write->ctx->arena, &op->default_order, err))
         return false;
     op->env = (struct expr_env){.now_ms = clock_wall_ms(), .let = op->let};
     return write_current_compile(op, err);
