@@ -2,6 +2,7 @@
 #include "support.h"
 
 #include "base/clock.h"
+#include "base/interrupt.h"
 #include "base/mem.h"
 #include "command/reply.h"
 #include "routerd/registry.h"
@@ -18,7 +19,7 @@ enum answer {
     ANSWER_UNKNOWN,    /* 11602: proposed, leadership lost */
     ANSWER_DUPLICATE,  /* 11000 */
     ANSWER_STALE,      /* 13388 */
-
+    ANSWER_HOLD,       /* none until the operation is killed */
 };
 
 /* One member of a set. */
@@ -32,6 +33,8 @@ struct member {
     pthread_mutex_t lock; /* guards what follows: handlers run on nng's threads */
     unsigned asked;       /* commands so far, probes not counted */
     unsigned probed;
+    struct rpc_request *held; /* with ANSWER_HOLD */
+    int64_t killed_key;       /* of _sherdKillOp; 0: none came */
 };
 
 static void reply_error(struct member *member, int32_t code, bool hint, bson_t *out)
@@ -68,14 +71,35 @@ static void make_answer(struct member *member, enum answer answer, bson_t *out)
     case ANSWER_STALE:
         reply_error(member, ERR_StaleConfig, false, out);
         break;
+    case ANSWER_HOLD:
+        break;
     }
+}
+
+/* Ends what is held back, as a shard does. */
+static void end_held(struct member *member, int64_t key)
+{
+    bson_t out = BSON_INITIALIZER;
+    pthread_mutex_lock(&member->lock);
+    struct rpc_request *held = member->held;
+    member->held = NULL;
+    member->killed_key = key;
+    pthread_mutex_unlock(&member->lock);
+    reply_error(member, ERR_Interrupted, false, &out);
+    if (held)
+        rpc_request_reply_doc(held, bdoc_of(&out));
+    bson_destroy(&out);
 }
 
 static void handle(void *arg, struct rpc_request *request)
 {
     struct member *member = arg;
     bson_t out = BSON_INITIALIZER;
-    if (bdoc_has(request->msg.body, "_sherdStatus")) {
+    struct bval key;
+    if (bdoc_find(request->msg.body, "_sherdKillOp", &key)) {
+        end_held(member, bval_i64(&key));
+        reply_append_ok(&out);
+    } else if (bdoc_has(request->msg.body, "_sherdStatus")) {
         pthread_mutex_lock(&member->lock);
         member->probed++;
         BSON_APPEND_BOOL(&out, "leading", member->leads);
@@ -85,7 +109,11 @@ static void handle(void *arg, struct rpc_request *request)
         pthread_mutex_lock(&member->lock);
         unsigned at = member->asked++;
         enum answer answer = at < member->script_length ? member->script[at] : ANSWER_OK;
+        if (answer == ANSWER_HOLD)
+            member->held = request;
         pthread_mutex_unlock(&member->lock);
+        if (answer == ANSWER_HOLD)
+            return;
         make_answer(member, answer, &out);
     }
     rpc_request_reply_doc(request, bdoc_of(&out));
@@ -328,6 +356,45 @@ static void remote_run_pinned_member_is_asked_even_if_it_does_not_lead(void **st
 
 #define REMOTE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+static void *kill_soon(void *arg)
+{
+    clock_sleep_ms(100);
+    interrupt_kill(arg, ERR_Interrupted);
+    return NULL;
+}
+
+static void remote_killed_operation_gives_up_and_ends_its_parts(void **state)
+{
+    struct fixture *fixture = *state;
+    struct member *member = &fixture->members[0];
+    struct interrupt interrupt = {.deadline_ms = DEADLINE_NEVER, .key = 4711};
+    struct remote_request request;
+    pthread_t thread;
+    member->leads = true;
+    member->script[0] = ANSWER_HOLD;
+    member->script_length = 1;
+    remote_request_init(&request, fixture->set, true);
+    BSON_APPEND_INT32(&request.body, "find", 1);
+    struct interrupt *before = interrupt_enter(&interrupt);
+    assert_int_equal(pthread_create(&thread, NULL, kill_soon, &interrupt), 0);
+    int64_t begun_ms = clock_now_ms();
+    remote_run(&fixture->router, &request, 1, deadline_after_ms(30000));
+    interrupt_enter(before);
+    assert_true(clock_now_ms() - begun_ms < 5000);
+    assert_false(request.ok);
+    assert_int_equal(request.err.code, ERR_Interrupted);
+    pthread_join(thread, NULL);
+    int64_t key = 0;
+    for (int i = 0; i < 500 && key == 0; i++) {
+        clock_sleep_ms(10);
+        pthread_mutex_lock(&member->lock);
+        key = member->killed_key;
+        pthread_mutex_unlock(&member->lock);
+    }
+    assert_int_equal(key, 4711);
+    remote_request_deinit(&request);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -343,6 +410,7 @@ int main(void)
         REMOTE_TEST(remote_run_dead_leader_is_replaced),
         REMOTE_TEST(remote_run_gives_up_at_the_deadline),
         REMOTE_TEST(remote_run_pinned_member_is_asked_even_if_it_does_not_lead),
+        REMOTE_TEST(remote_killed_operation_gives_up_and_ends_its_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
