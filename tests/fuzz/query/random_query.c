@@ -70,6 +70,28 @@ static const struct word accumulator_words[] = {
     {"$sum", 'e'},  {"$avg", 'e'},  {"$min", 'e'},      {"$max", 'e'},       {"$first", 'e'},
     {"$last", 'e'}, {"$push", 'e'}, {"$addToSet", 'e'}, {"$stdDevPop", 'e'}, {"$mergeObjects", 'e'}};
 
+static const struct word key_words[] = {{"a", 'D'},     {"a", 'D'},   {"b", 'D'},   {"a.b", 'D'},
+                                        {"_id", 'D'},   {"c", 'h'},   {"a.0", 'D'}, {"$**", 'D'},
+                                        {"a.$**", 'D'}, {"b.c", 'D'}, {"d", 'v'},   {"", 'D'}};
+static const struct word index_words[] = {{"unique", 'y'},
+                                          {"sparse", 'y'},
+                                          {"hidden", 'y'},
+                                          {"partialFilterExpression", 'f'},
+                                          {"collation", 'c'},
+                                          {"v", 'n'},
+                                          {"background", 'y'},
+                                          {"expireAfterSeconds", 'n'},
+                                          {"wildcardProjection", 'P'},
+                                          {"key", 'k'},
+                                          {"name", 'v'},
+                                          {"nope", 'v'},
+                                          {"prepareUnique", 'y'},
+                                          {"weights", 'd'},
+                                          {"sparse", 'v'},
+                                          {"collation", 'd'},
+                                          {"unique", 'v'},
+                                          {"bits", 'n'}};
+
 #define WORDS(list)                                                                                                    \
     {                                                                                                                  \
         list, sizeof(list) / sizeof *(list)                                                                            \
@@ -78,12 +100,20 @@ static const struct {
     const struct word *words;
     size_t count;
 } vocabulary[] = {
-    [RANDOM_DOCUMENT] = WORDS(field_words),     [RANDOM_FILTER] = WORDS(filter_words),
-    [RANDOM_OPERATORS] = WORDS(operator_words), [RANDOM_EXPRESSION] = WORDS(expr_words),
-    [RANDOM_UPDATE] = WORDS(update_words),      [RANDOM_UPDATE_FIELDS] = WORDS(path_words),
-    [RANDOM_PUSH] = WORDS(push_words),          [RANDOM_PROJECTION] = WORDS(projection_words),
-    [RANDOM_SORT] = WORDS(sort_words),          [RANDOM_STAGE] = WORDS(stage_words),
-    [RANDOM_GROUP] = WORDS(group_words),        [RANDOM_ACCUMULATOR] = WORDS(accumulator_words),
+    [RANDOM_DOCUMENT] = WORDS(field_words),
+    [RANDOM_FILTER] = WORDS(filter_words),
+    [RANDOM_OPERATORS] = WORDS(operator_words),
+    [RANDOM_EXPRESSION] = WORDS(expr_words),
+    [RANDOM_UPDATE] = WORDS(update_words),
+    [RANDOM_UPDATE_FIELDS] = WORDS(path_words),
+    [RANDOM_PUSH] = WORDS(push_words),
+    [RANDOM_PROJECTION] = WORDS(projection_words),
+    [RANDOM_SORT] = WORDS(sort_words),
+    [RANDOM_STAGE] = WORDS(stage_words),
+    [RANDOM_GROUP] = WORDS(group_words),
+    [RANDOM_ACCUMULATOR] = WORDS(accumulator_words),
+    [RANDOM_KEY] = WORDS(key_words),
+    [RANDOM_INDEX] = WORDS(index_words),
 };
 
 static void append_value(struct chooser *choose, bson_t *to, const char *key, int depth);
@@ -255,6 +285,18 @@ static void append_projection_operator(struct chooser *choose, bson_t *to, const
     bson_append_document_end(to, &doc);
 }
 
+static void append_collation(struct chooser *choose, bson_t *to, const char *key)
+{
+    static const char *const locales[] = {"en", "simple", "de", "xx"};
+    bson_t doc;
+    const char *locale = locales[chooser_below(choose, sizeof locales / sizeof *locales)];
+    BSON_APPEND_DOCUMENT_BEGIN(to, key, &doc);
+    BSON_APPEND_UTF8(&doc, "locale", locale);
+    if (chooser_below(choose, 2) == 1)
+        BSON_APPEND_INT32(&doc, "strength", (int32_t)chooser_below(choose, 7));
+    bson_append_document_end(to, &doc);
+}
+
 static void append_operand(struct chooser *choose, bson_t *to, const struct word *word, int depth)
 {
     static const struct {
@@ -263,7 +305,7 @@ static void append_operand(struct chooser *choose, bson_t *to, const struct word
     } documents[] = {{'d', RANDOM_DOCUMENT},      {'f', RANDOM_FILTER},      {'o', RANDOM_OPERATORS},
                      {'u', RANDOM_UPDATE_FIELDS}, {'p', RANDOM_PUSH},        {'s', RANDOM_SORT},
                      {'g', RANDOM_GROUP},         {'a', RANDOM_ACCUMULATOR}, {'P', RANDOM_PROJECTION},
-                     {'x', RANDOM_PROJECTION}};
+                     {'x', RANDOM_PROJECTION},    {'k', RANDOM_KEY}};
     for (size_t i = 0; i < sizeof documents / sizeof *documents; i++) {
         if (documents[i].operand == word->operand) {
             random_query_append(choose, to, word->name, documents[i].kind, depth - 1);
@@ -284,6 +326,12 @@ static void append_operand(struct chooser *choose, bson_t *to, const struct word
         append_number(choose, to, word->name);
     else if (word->operand == 'D')
         BSON_APPEND_INT32(to, word->name, chooser_below(choose, 2) == 0 ? 1 : -1);
+    else if (word->operand == 'y')
+        BSON_APPEND_BOOL(to, word->name, chooser_below(choose, 4) != 0);
+    else if (word->operand == 'h')
+        BSON_APPEND_UTF8(to, word->name, "hashed");
+    else if (word->operand == 'c')
+        append_collation(choose, to, word->name);
     else if (word->operand == 'X')
         append_projection_operator(choose, to, word->name, depth);
     else if (strchr("UOLNRB", word->operand) != NULL)
@@ -298,6 +346,10 @@ void random_query_append(struct chooser *choose, bson_t *to, const char *key, en
     bool single = kind == RANDOM_EXPRESSION || kind == RANDOM_STAGE || kind == RANDOM_ACCUMULATOR;
     int fields = single ? 1 : (int)chooser_below(choose, 4);
     BSON_APPEND_DOCUMENT_BEGIN(to, key, &doc);
+    if (kind == RANDOM_INDEX && chooser_below(choose, 8) != 7) {
+        random_query_append(choose, &doc, "key", RANDOM_KEY, depth - 1);
+        BSON_APPEND_UTF8(&doc, "name", "i");
+    }
     for (; fields > 0; fields--) {
         const struct word *word = &vocabulary[kind].words[chooser_below(choose, vocabulary[kind].count)];
         /* What a document with one name twice means is nobody's business. */

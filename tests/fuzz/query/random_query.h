@@ -19,6 +19,8 @@ enum random_kind {
     RANDOM_STAGE,
     RANDOM_GROUP,
     RANDOM_ACCUMULATOR,
+    RANDOM_KEY,   /* {a: 1, b: "hashed"} */
+    RANDOM_INDEX, /* {key, name, and options} */
 };
 
 /* Appends a document of the kind as the field `key` of `to`. */
