@@ -106,6 +106,17 @@ static bool make_one(struct document_apply *apply, const char *ns, struct bdoc s
     return true;
 }
 
+static void group_builds(struct document_apply *apply, const char *ns, const struct made *made)
+{
+    uint32_t ids[CATALOG_INDEXES_MAX];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < made->count; i++) {
+        if (made->building[i])
+            ids[count++] = made->ids[i];
+    }
+    catalog_group_builds(apply->txn, again(apply, ns), ids, count);
+}
+
 static bool make_all(struct document_apply *apply, const char *ns, struct bdoc specs, struct made *made,
                      struct err *err)
 {
@@ -118,6 +129,7 @@ static bool make_all(struct document_apply *apply, const char *ns, struct bdoc s
             return false;
         }
     }
+    group_builds(apply, ns, made);
     return true;
 }
 

@@ -377,6 +377,20 @@ static bool was_orphan_locked(const struct index_builder *builder, uint32_t inde
     return false;
 }
 
+/* With all indexes of its command that are not built yet. */
+static void start_group(struct index_builder *builder, const struct collection *coll, const struct index_def *index)
+{
+    uint32_t ids[CATALOG_INDEXES_MAX];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < coll->index_count; i++) {
+        const struct index_def *other = coll->indexes[i];
+        bool together = other == index || (index->build_group != 0 && other->build_group == index->build_group);
+        if (together && other->state == INDEX_BUILDING)
+            ids[count++] = other->id;
+    }
+    index_builder_start(builder, NULL, coll->ns, ids, count);
+}
+
 static void take_up_index(struct index_builder *builder, const struct collection *coll, const struct index_def *index,
                           uint32_t *seen, uint32_t *seen_count)
 {
@@ -385,7 +399,7 @@ static void take_up_index(struct index_builder *builder, const struct collection
     bool again = orphan && was_orphan_locked(builder, index->id);
     pthread_mutex_unlock(&builder->mutex);
     if (again)
-        index_builder_start(builder, NULL, coll->ns, &index->id, 1);
+        start_group(builder, coll, index);
     else if (orphan && *seen_count < CATALOG_INDEXES_MAX)
         seen[(*seen_count)++] = index->id;
 }

@@ -38,6 +38,8 @@ static void append_index(bson_t *list, uint32_t position, const struct index_def
     BSON_APPEND_BOOL(&entry, "multikey", index->multikey);
     if (index->multikey)
         append_paths(&entry, index);
+    if (index->build_group != 0)
+        BSON_APPEND_INT64(&entry, "buildGroup", index->build_group);
     bson_append_document_end(list, &entry);
 }
 
@@ -198,6 +200,15 @@ void catalog_set_multikey(struct store_txn *txn, uint32_t collection_id, uint32_
     change_index(txn, collection_id, &changed);
 }
 
+void catalog_group_builds(struct store_txn *txn, const struct collection *coll, const uint32_t *ids, uint32_t count)
+{
+    for (uint32_t i = 0; count > 1 && i < count; i++) {
+        struct index_def changed = *current_index(txn, coll->id, ids[i]);
+        changed.build_group = ids[0];
+        change_index(txn, coll->id, &changed);
+    }
+}
+
 void catalog_set_index_spec(struct store_txn *txn, const struct collection *coll, const struct index_def *index,
                             struct bdoc normal_spec)
 {
@@ -212,6 +223,7 @@ void catalog_set_index_state(struct store_txn *txn, uint32_t collection_id, uint
     if (changed.state == state)
         return;
     changed.state = state;
+    changed.build_group = 0;
     change_index(txn, collection_id, &changed);
 }
 

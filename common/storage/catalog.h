@@ -45,7 +45,8 @@ struct index_def {
     struct index_field *fields;
     uint32_t field_count;
     enum index_state state;
-    bool is_id; /* the index on _id: always first, always there */
+    uint32_t build_group; /* id of the first of the indexes that are built together; 0: alone, or ready */
+    bool is_id;           /* the index on _id: always first, always there */
     bool unique;
     bool sparse;
     bool hashed;                    /* one of the fields is */
@@ -148,6 +149,8 @@ enum index_compare collection_compare_index(const struct collection *coll, struc
  * is normalised first. For an index that exists already: true, its id, and *exists (may be NULL) set. */
 bool catalog_create_index(struct store_txn *txn, const struct collection *coll, struct bdoc spec, uint32_t *index_id,
                           bool *exists, struct err *err) ERR_WARN_UNUSED;
+/* Lets indexes under construction be built together, or not at all, whoever drives the build. */
+void catalog_group_builds(struct store_txn *txn, const struct collection *coll, const uint32_t *ids, uint32_t count);
 /* Replaces the specification of an index by another normal form that has the same key and collation (collMod: hidden,
  * expireAfterSeconds, unique, prepareUnique). */
 void catalog_set_index_spec(struct store_txn *txn, const struct collection *coll, const struct index_def *index,

@@ -1,7 +1,7 @@
 /* Collections between their stored form and struct collection. Stored, in the catalog database:
  *   {id: int64, uuid: binary 4, ns: string, options: {...},
- *    indexes: [{id: int64, spec: {...}, state: int32, multikey: bool, paths: [int64 for each field]}]}; paths only when
- * multikey. */
+ *    indexes: [{id: int64, spec: {...}, state: int32, multikey: bool, paths: [int64 for each field],
+ *     buildGroup: int64}]}; paths only when multikey, buildGroup only while several are built together. */
 #include "base/mem.h"
 #include "collation/collation.h"
 #include "storage/snapshot.h"
@@ -165,6 +165,8 @@ static bool parse_index(const struct store *store, struct arena *arena, struct b
     parse_fields(arena, index);
     parse_flags(def);
     parse_multikey(def, stored);
+    if (!find_u32(stored, "buildGroup", &def->build_group))
+        def->build_group = 0;
     parse_wildcard(arena, index);
     if (!parse_collation(index, err) || !keygen_init(&index->gen, def->key_pattern, def->order, err))
         return false;

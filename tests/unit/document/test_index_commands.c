@@ -246,6 +246,30 @@ static void build_whose_one_index_is_dropped_leaves_none(void **state)
     fixture_close(&fixture);
 }
 
+/* The leader is lost right after the indexes came into being; the next one takes up both, or neither. */
+static void build_of_a_former_leader_stays_all_or_nothing(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct fixture_call build;
+    fixture_open(&fixture);
+    insert_many(&fixture, 3000);
+    fixture.hold = true;
+    fixture_start(&fixture, &build, two_indexes);
+    fixture.hold = false;
+    fixture.not_leader = true;
+    fixture_apply(&fixture);
+    assert_true(build.done);
+    assert_int_equal(fixture_i64(build.reply, "code"), 10107);
+    bson_destroy(build.reply);
+    fixture.not_leader = false;
+    document_engine_tick(fixture.host.engine);
+    document_engine_tick(fixture.host.engine);
+    fixture_drain(&fixture);
+    assert_only_id(&fixture);
+    fixture_close(&fixture);
+}
+
 static void list_indexes_tells_of_builds_when_asked(void **state)
 {
     (void)state;
@@ -312,6 +336,7 @@ int main(void)
         cmocka_unit_test(index_usage_counts_operations),
         cmocka_unit_test(build_that_fails_on_its_second_index_leaves_none),
         cmocka_unit_test(build_whose_one_index_is_dropped_leaves_none),
+        cmocka_unit_test(build_of_a_former_leader_stays_all_or_nothing),
         cmocka_unit_test(list_indexes_tells_of_builds_when_asked),
         cmocka_unit_test(build_that_is_killed_leaves_none),
         cmocka_unit_test(build_without_time_left_ends_and_leaves_none),
