@@ -9,24 +9,13 @@
 
 #include <string.h>
 
-static bool check_view(struct document_apply *apply, const char *ns, struct bdoc options, struct err *err)
-{
-    struct bval view_on;
-    struct bval pipeline;
-    uint32_t len;
-    if (!bdoc_find(options, "viewOn", &view_on) || view_on.type != BT_STRING)
-        return true;
-    bool piped = bdoc_find(options, "pipeline", &pipeline) && pipeline.type == BT_ARRAY;
-    return views_check_graph(apply->txn, ns, bval_str(&view_on, &len), piped ? bval_doc(&pipeline) : bdoc_empty(), err);
-}
-
 static bool set_options(struct document_apply *apply, const struct collection *coll, struct bdoc changes,
                         struct err *err)
 {
     bson_t options = BSON_INITIALIZER;
     bool same;
     bool ok = coll_mod_options(coll, changes, &options, &same, err) &&
-              (same || check_view(apply, coll->ns, bdoc_of(&options), err));
+              (same || views_check_graph(apply->txn, coll->ns, bdoc_of(&options), err));
     if (ok && !same && coll->is_view)
         ok = view_records_put(apply, coll->ns, coll->uuid, bdoc_of(&options), err);
     if (ok && !same) {

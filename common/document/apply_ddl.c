@@ -60,19 +60,12 @@ static bool check_existing(const struct collection *coll, const struct create_he
 }
 
 /* The definition was checked by the leader; the graph of views may have changed since. */
-static bool check_view(struct document_apply *apply, const struct create_header *header, bool *is_view,
-                       struct err *err)
+static bool check_view(struct document_apply *apply, const struct create_header *header, bool *is_view, struct err *err)
 {
     struct bval view_on;
-    struct bval pipeline = BVAL_MISSING;
-    uint32_t len;
-    *is_view = header->options.data != NULL && bdoc_find(header->options, "viewOn", &view_on) &&
-               view_on.type == BT_STRING;
-    if (!*is_view)
-        return true;
-    bool has_pipeline = bdoc_find(header->options, "pipeline", &pipeline) && pipeline.type == BT_ARRAY;
-    return views_check_graph(apply->txn, header->ns, bval_str(&view_on, &len),
-                             has_pipeline ? bval_doc(&pipeline) : bdoc_empty(), err);
+    *is_view =
+        header->options.data != NULL && bdoc_find(header->options, "viewOn", &view_on) && view_on.type == BT_STRING;
+    return !*is_view || views_check_graph(apply->txn, header->ns, header->options, err);
 }
 
 static bool create_new(struct document_apply *apply, const struct create_header *header, struct err *err)

@@ -137,6 +137,7 @@ bool views_check_pipeline(struct arena *arena, struct bdoc pipeline, struct err 
 
 struct view_node {
     struct bdoc pipeline;
+    struct bdoc collation; /* data NULL: simple */
     const char *view_on;
     bool visiting;
     int height; /* views from here down, itself counted; 0: not known yet */
@@ -144,7 +145,8 @@ struct view_node {
 
 struct view_graph {
     struct arena arena;
-    struct map nodes; /* name -> struct view_node */
+    struct map nodes;              /* name -> struct view_node */
+    const struct view_node *above; /* the view whose definition is being read */
     struct err *err;
 };
 
@@ -187,6 +189,12 @@ static bool descend_stages(struct view_graph *graph, struct bdoc doc, int level,
     return true;
 }
 
+/* Both are in the form in which the catalog keeps them. */
+static bool same_collation(struct bdoc a, struct bdoc b)
+{
+    return a.data == NULL || b.data == NULL ? a.data == b.data : bdoc_same(a, b);
+}
+
 static bool measure(struct view_graph *graph, const char *name, int level, int *height)
 {
     struct view_node *node = map_get(&graph->nodes, name, strlen(name));
@@ -198,14 +206,20 @@ static bool measure(struct view_graph *graph, const char *name, int level, int *
     if (level > VIEWS_DEPTH_MAX)
         return err_set(graph->err, ERR_ViewDepthLimitExceeded, "View depth limit exceeded; maximum depth is %d",
                        VIEWS_DEPTH_MAX);
+    const struct view_node *above = graph->above;
+    if (above != NULL && !same_collation(above->collation, node->collation))
+        return err_set(graph->err, ERR_OptionNotSupportedOnView,
+                       "View %s has another collation than a view that reads it", name);
     if (node->height == 0) {
         int below = 0;
         int piped = 0;
         node->visiting = true;
+        graph->above = node;
         if (!measure(graph, node->view_on, level + 1, &below) ||
             !descend_stages(graph, node->pipeline, level + 1, 0, &piped))
             return false;
         node->visiting = false;
+        graph->above = above;
         node->height = 1 + (below > piped ? below : piped);
     }
     *height = node->height;
@@ -214,11 +228,26 @@ static bool measure(struct view_graph *graph, const char *name, int level, int *
                    VIEWS_DEPTH_MAX);
 }
 
-static void add_node(struct view_graph *graph, const char *name, const char *view_on, struct bdoc pipeline)
+static void add_node(struct view_graph *graph, const char *name, const struct view_node *from)
 {
-    struct view_node *node = arena_alloc(&graph->arena, sizeof *node);
-    *node = (struct view_node){.view_on = view_on, .pipeline = pipeline};
-    map_put(&graph->nodes, name, strlen(name), node);
+    map_put(&graph->nodes, name, strlen(name), arena_copy(&graph->arena, from, sizeof *from));
+}
+
+/* False: no view. */
+static bool node_of(struct bdoc options, struct view_node *out)
+{
+    struct bval view_on;
+    struct bval val;
+    uint32_t len;
+    *out = (struct view_node){.pipeline = bdoc_empty()};
+    if (!bdoc_find(options, "viewOn", &view_on) || view_on.type != BT_STRING)
+        return false;
+    out->view_on = bval_str(&view_on, &len);
+    if (bdoc_find(options, "pipeline", &val) && val.type == BT_ARRAY)
+        out->pipeline = bval_doc(&val);
+    if (bdoc_find(options, "collation", &val) && val.type == BT_DOCUMENT)
+        out->collation = bval_doc(&val);
+    return true;
 }
 
 static bool measure_all(struct view_graph *graph)
@@ -232,20 +261,22 @@ static bool measure_all(struct view_graph *graph)
     return true;
 }
 
-bool views_check_graph(struct store_txn *txn, const char *ns, const char *view_on, struct bdoc pipeline,
-                       struct err *err)
+bool views_check_graph(struct store_txn *txn, const char *ns, struct bdoc options, struct err *err)
 {
     struct view_graph graph = {.err = err};
     const struct collection *coll;
+    struct view_node view;
+    struct view_node other;
     size_t position = 0;
     size_t db_len = strcspn(ns, ".");
+    if (!node_of(options, &view))
+        return true;
     arena_init(&graph.arena);
     while ((coll = catalog_next(txn, ns, db_len, &position)) != NULL) {
-        const struct collection_traits *traits = collection_traits(coll);
-        if (traits->kind == COLLECTION_VIEW)
-            add_node(&graph, coll->name, traits->view_on, traits->pipeline);
+        if (coll->is_view && node_of(coll->options, &other))
+            add_node(&graph, coll->name, &other);
     }
-    add_node(&graph, ns + db_len + 1, view_on, pipeline);
+    add_node(&graph, ns + db_len + 1, &view);
     bool ok = measure_all(&graph);
     map_deinit(&graph.nodes);
     arena_deinit(&graph.arena);

@@ -21,9 +21,9 @@ bool views_resolve(struct store_txn *txn, const struct collection *view, bson_t 
 
 /* What a definition has to keep to: stages that exist and may stand in a view, in any order of catalog. Pure. */
 bool views_check_pipeline(struct arena *arena, struct bdoc pipeline, struct err *err) ERR_WARN_UNUSED;
-/* The graph of views with `ns` defined so has no cycle (ERR_GraphContainsCycle) and isn't too deep
- * (ERR_ViewDepthLimitExceeded). Also in apply. */
-bool views_check_graph(struct store_txn *txn, const char *ns, const char *view_on, struct bdoc pipeline,
-                       struct err *err) ERR_WARN_UNUSED;
+/* The graph of views with `ns` defined by `options` (viewOn, pipeline?, collation?; true when that is no view) has no
+ * cycle (ERR_GraphContainsCycle), isn't too deep (ERR_ViewDepthLimitExceeded), and views that read each other have the
+ * same collation (ERR_OptionNotSupportedOnView). Also in apply. */
+bool views_check_graph(struct store_txn *txn, const char *ns, struct bdoc options, struct err *err) ERR_WARN_UNUSED;
 
 #endif

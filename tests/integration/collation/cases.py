@@ -375,6 +375,9 @@ class Cases:
             self.check(f"index with {spec}", isinstance(reply, int) and reply not in (1, 8, 59, 238), True)
         self.fresh([{"_id": i, "a": word} for i, word in enumerate(["b", "B", "c"])], indexes=[{"key": {"a": 1}, "name": "ci", "collation": CI}])
         self.check("sort by index", "'SORT'" in self.plan({}, CI, sort={"a": -1}), False)
+        self.check("min and max", self.ids({}, CI, hint="ci", min={"a": "B"}, max={"a": "C"}), [0, 1])
+        self.check("min of another collation", self.ids({}, hint="ci", min={"a": "B"}), 51174)
+        self.check("min of no string", self.ids({}, hint="ci", min={"a": 5}), [0, 1, 2])
         self.check("equality and sort by index", "'SORT'" in self.plan({"a": {"$gte": "B"}}, CI, sort={"a": 1}), False)
         self.check("no sort by an index of another", "'SORT'" in self.plan({"a": {"$gte": "B"}}, BASE, sort={"a": 1}), True)
         self.fresh([{"_id": 1, "a": "x"}, {"_id": 2, "a": "X"}, {"_id": 3, "a": 7}], indexes=[{"key": {"a": "hashed"}, "name": "h", "collation": CI}])
@@ -434,6 +437,17 @@ class Cases:
         self.check("view, another", docs(SON([("find", "v"), ("filter", {"a": "X"}), ("collation", {"locale": "fr"})])), 167)
         self.check("view count", run(SON([("count", "v"), ("query", {"a": "X"})]))["n"], 2)
         self.check("view distinct", len(run(SON([("distinct", "v"), ("key", "a")]))["values"]), 1)
+        self.check("view on a view, another", run(SON([("create", "v2"), ("viewOn", "v"), ("pipeline", []), ("collation", {"locale": "fr"})])), 167)
+        self.check("view on a view, none", run(SON([("create", "v2"), ("viewOn", "v"), ("pipeline", [])])), 167)
+        joined = [{"$lookup": {"from": "v", "localField": "a", "foreignField": "a", "as": "m"}}]
+        self.check("view that joins a view", run(SON([("create", "v2"), ("viewOn", self.name), ("pipeline", joined)])), 167)
+        self.check("view on a view", isinstance(run(SON([("create", "v2"), ("viewOn", "v"), ("pipeline", []), ("collation", CI)])), dict), True)
+        found = docs(SON([("find", "v2"), ("filter", {"a": "X"})]))
+        self.check("find in a view on a view", found if isinstance(found, int) else len(found), 2)
+        self.check("join with a view, another", self.aggregate(joined), 167)
+        found = self.aggregate(joined + [{"$sort": {"_id": 1}}], CI)
+        self.check("join with a view", found if isinstance(found, int) else [len(doc["m"]) for doc in found], [2, 2])
+        db.drop_collection("v2")
         db.drop_collection("v")
 
     def errors(self):

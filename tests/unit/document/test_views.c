@@ -83,6 +83,25 @@ static void views_stand_on_each_other_twenty_deep(void **state)
     fixture_close(&fixture);
 }
 
+static void views_that_read_each_other_have_one_collation(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_open(&fixture);
+    fixture_expect(&fixture, "{'create': 'c', 'collation': {'locale': 'fr'}}", "{'ok': 1.0}");
+    fixture_expect(&fixture, "{'create': 'v', 'viewOn': 'c', 'collation': {'locale': 'en', 'strength': 2}}",
+                   "{'ok': 1.0}");
+    fixture_expect_error(&fixture, "{'create': 'w', 'viewOn': 'v'}", 167);
+    fixture_expect_error(&fixture, "{'create': 'w', 'viewOn': 'v', 'collation': {'locale': 'fr'}}", 167);
+    fixture_expect_error(&fixture, "{'create': 'w', 'viewOn': 'c', 'pipeline': [{'$unionWith': 'v'}]}", 167);
+    fixture_expect(&fixture,
+                   "{'create': 'w', 'viewOn': 'v', 'collation': {'strength': 2, 'locale': 'en', 'caseLevel': false}}",
+                   "{'ok': 1.0}");
+    fixture_expect(&fixture, "{'create': 'x', 'viewOn': 'c'}", "{'ok': 1.0}");
+    fixture_expect_error(&fixture, "{'collMod': 'x', 'viewOn': 'w', 'pipeline': []}", 167);
+    fixture_close(&fixture);
+}
+
 static void pipelines_of_views_are_checked(void **state)
 {
     (void)state;
@@ -123,6 +142,7 @@ int main(void)
         cmocka_unit_test(writes_and_index_commands_are_refused),
         cmocka_unit_test(definitions_that_run_in_a_circle_are_refused),
         cmocka_unit_test(views_stand_on_each_other_twenty_deep),
+        cmocka_unit_test(views_that_read_each_other_have_one_collation),
         cmocka_unit_test(pipelines_of_views_are_checked),
         cmocka_unit_test(system_views_follows_the_definitions),
     };
