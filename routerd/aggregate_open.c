@@ -221,8 +221,12 @@ static enum scatter_outcome send(struct opening *o, const struct target *target,
 /* The answer of the only shard is the command's. */
 static void take_whole(struct opening *o, struct remote_request *whole)
 {
-    *whole = o->scatter.requests[0];
-    remote_request_init(&o->scatter.requests[0], whole->set, true);
+    struct remote_request *first = &o->scatter.requests[0];
+    *whole = *first;
+    /* A bson_t points into itself: it can't be moved, and nobody reads it any more. */
+    bson_init(&whole->body);
+    bson_destroy(&first->body);
+    remote_request_init(first, whole->set, true);
 }
 
 /* With the table at hand; *again: it was old. */
