@@ -129,15 +129,11 @@ static void append_by_value(bson_t *out, const char *key, const bson_iter_t *ite
         bson_decimal128_to_string(&decimal, text);
         BSON_APPEND_DOUBLE(out, key, strtod(text, NULL) + 0.0);
     } else if (BSON_ITER_HOLDS_DOCUMENT(iter) || BSON_ITER_HOLDS_ARRAY(iter)) {
-        bool array = BSON_ITER_HOLDS_ARRAY(iter);
-        bson_init(&child);
+        /* An array as a document of the same fields: only for comparison, and libbson warns of empty arrays. */
+        BSON_APPEND_DOCUMENT_BEGIN(out, key, &child);
         for (bson_iter_recurse(iter, &inner); bson_iter_next(&inner);)
             append_by_value(&child, bson_iter_key(&inner), &inner);
-        if (array)
-            BSON_APPEND_ARRAY(out, key, &child);
-        else
-            BSON_APPEND_DOCUMENT(out, key, &child);
-        bson_destroy(&child);
+        bson_append_document_end(out, &child);
     } else {
         bson_append_iter(out, key, -1, iter);
     }
