@@ -78,8 +78,13 @@ static bool candidate_choose(const struct remote_request *requests, size_t count
 static void append_equality(bson_t *to, const char *path, const struct bval *value)
 {
     bson_t equality;
+    /* What can't be taken for operators or a pattern needs no $eq. */
+    if (value->type != BT_DOCUMENT && value->type != BT_REGEX) {
+        bval_append(to, path, -1, value->type == BT_EOO ? &BVAL_NULL : value);
+        return;
+    }
     BSON_APPEND_DOCUMENT_BEGIN(to, path, &equality);
-    bval_append(&equality, "$eq", -1, value->type == BT_EOO ? &BVAL_NULL : value);
+    bval_append(&equality, "$eq", -1, value);
     bson_append_document_end(to, &equality);
 }
 

@@ -282,6 +282,11 @@ static bool append_query(const struct merge_state *state, struct bdoc doc, bson_
                     "$merge write error: 'on' field '%s' cannot be missing, null, undefined or an array", state->on[i]);
         if (!ok)
             break;
+        /* What can't be taken for operators or a pattern needs no $eq. */
+        if (value.type != BT_DOCUMENT && value.type != BT_REGEX) {
+            bval_append(&query, state->on[i], -1, &value);
+            continue;
+        }
         bson_append_document_begin(&query, state->on[i], -1, &equality);
         bval_append(&equality, "$eq", -1, &value);
         bson_append_document_end(&query, &equality);
