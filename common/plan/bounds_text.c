@@ -17,6 +17,7 @@ enum {
 struct text {
     struct buf bytes;
     int depth;
+    const struct bval_order *order; /* strings show as their sort keys; NULL: as they are */
 };
 
 static void put(struct text *text, const char *what)
@@ -91,6 +92,15 @@ static void put_text(struct text *text, const struct bval *val)
 {
     uint32_t len;
     const char *from = bval_str(val, &len);
+    if (text->order != NULL) {
+        struct buf key = BUF_INIT;
+        text->order->append_key(text->order->arg, from, len, &key);
+        put(text, "CollationKey(0x");
+        put_hex(text, key.data, (uint32_t)key.len);
+        put(text, ")");
+        buf_deinit(&key);
+        return;
+    }
     put(text, "\"");
     if (text->bytes.len < VALUE_TEXT_MAX)
         buf_append(&text->bytes, from, len < VALUE_TEXT_MAX ? len : VALUE_TEXT_MAX);
@@ -196,10 +206,13 @@ static void put_interval(struct text *text, const struct value_interval *interva
     buf_append(&text->bytes, open_last ? ")" : "]", 1);
 }
 
-static void append_field(bson_t *out, const char *name, const struct value_list *list, bool descending, bool backward)
+static void append_field(bson_t *out, const char *name, const struct plan_scan *scan, uint32_t field)
 {
+    const struct value_list *list = &scan->bounds.fields[field];
+    bool descending = (scan->bounds.descending >> field & 1) != 0;
+    bool backward = scan->backward;
     bson_t array;
-    struct text text = {.depth = 0};
+    struct text text = {.order = strcmp(name, "$_path") == 0 ? NULL : scan->order};
     char digits[16];
     const char *key;
     bson_append_array_begin(out, name, -1, &array);
@@ -215,8 +228,31 @@ static void append_field(bson_t *out, const char *name, const struct value_list 
     buf_deinit(&text.bytes);
 }
 
+/* One end of a range of whole keys. */
+static void append_end(bson_t *out, const char *name, const struct plan_scan *scan, struct bdoc end, bool low)
+{
+    bson_t keys;
+    struct biter iter;
+    struct belem elem;
+    uint32_t at = 0;
+    bool given = end.data != NULL && !bdoc_is_empty(end);
+    bson_append_document_begin(out, name, -1, &keys);
+    biter_init(&iter, given ? end : scan->key_pattern);
+    for (; biter_next(&iter, &elem); at++) {
+        bool descending = (scan->bounds.descending >> at & 1) != 0;
+        const struct bval *open = low != descending ? &BVAL_MIN_KEY : &BVAL_MAX_KEY;
+        bval_append(&keys, elem.key, (int)elem.key_len, given ? &elem.val : open);
+    }
+    bson_append_document_end(out, &keys);
+}
+
 void plan_bounds_append(const struct plan_scan *scan, bson_t *out)
 {
+    if (scan->min_len > 0 || scan->max_len > 0) {
+        append_end(out, "startKey", scan, scan->min_key, true);
+        append_end(out, "endKey", scan, scan->max_key, false);
+        return;
+    }
     struct biter iter;
     struct belem elem;
     uint32_t at = 0;
@@ -224,11 +260,11 @@ void plan_bounds_append(const struct plan_scan *scan, bson_t *out)
     while (at < scan->bounds.field_count && biter_next(&iter, &elem)) {
         const char *name = elem.key;
         if (scan->bounds.field_count > scan->field_count && strstr(elem.key, "$**") != NULL) {
-            append_field(out, "$_path", &scan->bounds.fields[at], scan->bounds.descending >> at & 1, scan->backward);
+            append_field(out, "$_path", scan, at);
             at++;
             name = scan->wildcard_path != NULL ? scan->wildcard_path : elem.key;
         }
-        append_field(out, name, &scan->bounds.fields[at], scan->bounds.descending >> at & 1, scan->backward);
+        append_field(out, name, scan, at);
         at++;
     }
 }

@@ -89,6 +89,7 @@ static void describe_scan(struct planner *planner, const struct index_def *index
         .partial = index->partial.data != NULL,
         .multikey_paths = paths,
         .field_count = index->field_count,
+        .order = index->order,
     };
     out->index_name = arena_copy_str(arena, index->name, strlen(index->name));
     struct bdoc spec = {.data = arena_copy(arena, index->spec.data, index->spec.len), .len = index->spec.len};
@@ -327,7 +328,9 @@ static void add_scan(struct planner *planner, const struct index_def *index, con
     struct plan *plan = &candidate.plan;
     uint64_t split = 0;
     bool backward = false;
-    bool ordered = planner_wants_order(planner) &&
+    /* find's min and max are not among the bounds yet. */
+    bool ends = planner->request->min.data != NULL || planner->request->max.data != NULL;
+    bool ordered = planner_wants_order(planner) && !(ends && index->multikey) &&
                    order_of_scan(index, scan, planner->request->sort, &split, &backward) && !scan->bounds.never;
     plan->scans = arena_copy(planner->arena, scan, sizeof *scan);
     plan->sorted = !planner_wants_order(planner) || (ordered && split == 0);

@@ -9,12 +9,21 @@ static bool is_fixed(const struct value_list *list)
 }
 
 /* A walk over the keys of an index with arrays meets a document at its least key inside the bounds, a sort takes the
- * least of all: so no field of the sort may hold arrays. A field that is fixed doesn't matter. */
+ * least of all. So when a field of the sort holds arrays, none that does may be narrowed. */
+static bool meets_least_keys(const struct index_def *index, const struct plan_scan *scan)
+{
+    for (uint32_t i = 0; i < index->field_count; i++)
+        if (index->fields[i].multikey != 0 && !scan->bounds.fields[i].full)
+            return false;
+    return true;
+}
+
 bool order_of_scan(const struct index_def *index, const struct plan_scan *scan, const struct sort_spec *sort,
                    uint64_t *split, bool *backward)
 {
     uint32_t at = 0;
     int direction = 0;
+    bool arrays = false;
     *split = 0;
     *backward = false;
     if (index->wildcard || !bval_order_same(index->order, sort->order))
@@ -29,8 +38,9 @@ bool order_of_scan(const struct index_def *index, const struct plan_scan *scan, 
                 *split |= UINT64_C(1) << at;
             at++;
         }
-        if (at == index->field_count || index->fields[at].hashed || index->fields[at].multikey != 0)
+        if (at == index->field_count || index->fields[at].hashed)
             return false;
+        arrays |= index->fields[at].multikey != 0;
         if (!is_fixed(&scan->bounds.fields[at])) {
             int here = index->fields[at].descending == field->descending ? 1 : -1;
             if (direction != 0 && here != direction)
@@ -40,7 +50,7 @@ bool order_of_scan(const struct index_def *index, const struct plan_scan *scan, 
         at++;
     }
     *backward = direction < 0;
-    return true;
+    return !arrays || meets_least_keys(index, scan);
 }
 
 /* Steps to the next combination of one interval for each component in `split`; false after the last one. */

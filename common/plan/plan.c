@@ -67,6 +67,20 @@ static bool find_hinted(const struct collection *coll, const struct bval *hint, 
     return true;
 }
 
+/* A contradiction shows in the bounds of any index. */
+static bool find_nothing(struct planner *planner)
+{
+    for (uint32_t i = 0; i < planner->count; i++) {
+        if (planner->list[i].plan.kind != PLAN_NOTHING)
+            continue;
+        planner->list[0] = planner->list[i];
+        planner->list[0].plan.scan_count = 0;
+        planner->count = 1;
+        return true;
+    }
+    return false;
+}
+
 /* A hinted sparse index is used though it may miss documents: who hints it wants that. A partial one is not. */
 static bool add_hinted(struct planner *planner, struct err *err)
 {
@@ -79,6 +93,7 @@ static bool add_hinted(struct planner *planner, struct err *err)
     if (planner->count == 0)
         return err_set(err, PLAN_ERR_NO_QUERY_PLAN,
                        "error processing query: planner returned error :: caused by :: No query solutions");
+    find_nothing(planner);
     for (uint32_t i = 0; i < planner->count; i++) {
         struct plan *plan = &planner->list[i].plan;
         bool ends = request->min.data != NULL || request->max.data != NULL;
@@ -230,19 +245,6 @@ static bool choose(struct planner *planner, struct plan **out, struct err *err)
     return true;
 }
 
-/* A contradiction shows in the bounds of any index. */
-static bool find_nothing(struct planner *planner)
-{
-    for (uint32_t i = 0; i < planner->count; i++) {
-        if (planner->list[i].plan.kind != PLAN_NOTHING)
-            continue;
-        planner->list[0] = planner->list[i];
-        planner->count = 1;
-        return true;
-    }
-    return false;
-}
-
 static void add_candidates(struct planner *planner)
 {
     for (uint32_t i = 0; i < planner->coll->index_count; i++) {
@@ -276,8 +278,8 @@ static bool may_look_up_id(const struct collection *coll)
     return !coll->many_ids && coll->index_count > 0 && coll->indexes[0]->is_id;
 }
 
-bool plan_make(struct arena *arena, const struct collection *coll, const struct plan_request *request,
-               struct plan **out, struct err *err)
+static bool make_plan(struct arena *arena, const struct collection *coll, const struct plan_request *request,
+                      struct plan **out, struct err *err)
 {
     struct planner planner = {.arena = arena, .coll = coll, .request = request};
     struct bval id;
@@ -300,6 +302,21 @@ bool plan_make(struct arena *arena, const struct collection *coll, const struct 
     if (planner.count > 0)
         return choose(&planner, out, err);
     *out = natural_plan(&planner);
+    return true;
+}
+
+bool plan_make(struct arena *arena, const struct collection *coll, const struct plan_request *request,
+               struct plan **out, struct err *err)
+{
+    if (!make_plan(arena, coll, request, out, err))
+        return false;
+    if (request->explain && (*out)->shape_hash == 0) {
+        struct buf shape = BUF_INIT;
+        append_shape(request, &shape);
+        (*out)->shape_hash = (uint32_t)hash_bytes(shape.data, shape.len);
+        (*out)->key_hash = (*out)->shape_hash;
+        buf_deinit(&shape);
+    }
     return true;
 }
 

@@ -61,10 +61,13 @@ struct plan_scan {
     bool sparse;
     bool partial;
     struct bdoc collation;          /* of the index's specification; data NULL: none */
+    const struct bval_order *order; /* of the strings in its keys; only while the plan's transaction is open */
     const char *wildcard_path;      /* of a wildcard index: whose values are walked through; NULL: not one */
     const uint64_t *multikey_paths; /* struct index_field.multikey, for each field of the key pattern */
     uint32_t field_count;           /* of the key pattern */
     struct key_bounds bounds;
+    struct bdoc min_key; /* find's `min` and `max` as given; data NULL: none */
+    struct bdoc max_key;
     const uint8_t *min; /* lowest key of find's `min`; min_len 0: none */
     uint32_t min_len;
     const uint8_t *max; /* exclusive, of find's `max`; max_len 0: none */

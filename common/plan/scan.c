@@ -303,23 +303,10 @@ static bool make_sort_key(struct scan *scan, struct plan_walk *walk, struct err 
     return sort_key_append(scan->options.plan->merge_sort, walk->doc, &walk->sort_key, err);
 }
 
-/* The walk that needs a record, if any, takes a step; once none does, the least record is given. */
-static bool step_merge(struct scan *scan, enum scan_step *step, struct err *err)
+/* A walk that needs a record takes a step. */
+static bool fill_merge(struct scan *scan, enum scan_step *step, struct err *err)
 {
     bool first = scan->filled < scan->walk_count;
-    if (!first && !scan->refill) {
-        if (scan->heap_count == 0) {
-            *step = SCAN_END;
-            return true;
-        }
-        scan->at = scan->heap[0];
-        struct plan_walk *walk = &scan->walks[scan->at];
-        buf_clear(&walk->position);
-        index_position_append(&walk->entry, &walk->position);
-        scan->refill = true;
-        *step = SCAN_FOUND;
-        return true;
-    }
     uint32_t at = first ? scan->filled : scan->heap[0];
     if (!step_walk(scan, at, step, err))
         return false;
@@ -337,7 +324,26 @@ static bool step_merge(struct scan *scan, enum scan_step *step, struct err *err)
             scan->heap[0] = scan->heap[--scan->heap_count];
         sift_down(scan);
     }
+    return true;
+}
+
+/* Once no walk needs a record the least one is given. */
+static bool step_merge(struct scan *scan, enum scan_step *step, struct err *err)
+{
+    if ((scan->filled < scan->walk_count || scan->refill) && !fill_merge(scan, step, err))
+        return false;
     *step = SCAN_WORK;
+    if (scan->filled < scan->walk_count || scan->refill)
+        return true;
+    *step = SCAN_END;
+    if (scan->heap_count == 0)
+        return true;
+    scan->at = scan->heap[0];
+    struct plan_walk *walk = &scan->walks[scan->at];
+    buf_clear(&walk->position);
+    index_position_append(&walk->entry, &walk->position);
+    scan->refill = true;
+    *step = SCAN_FOUND;
     return true;
 }
 
@@ -424,6 +430,7 @@ bool scan_one_step(struct scan *scan, enum scan_step *step, struct err *err)
         return false;
     if (*step == SCAN_FOUND)
         give(scan);
+    scan->ended = *step == SCAN_END;
     return true;
 }
 

@@ -40,6 +40,7 @@ struct scan {
     uint32_t filled;     /* PLAN_MERGE: walks that have been asked for their first record */
     bool refill;         /* PLAN_MERGE: the walk at the top has given its record and needs another */
     bool done;
+    bool ended;         /* it has given everything */
     struct buf scratch; /* of documents in pieces */
 
     /* The document at hand, valid until the next call. */

@@ -174,6 +174,7 @@ static void count_source(struct plan_node *node, const struct scan *scan)
         count_walk(node, &scan->walks[0]);
         return;
     }
+    node->counters.eof = scan->ended;
     node->counters.works = scan->works;
     node->counters.advanced = scan->advanced + scan->not_owned;
     node->counters.keys_examined = scan->keys_examined;

@@ -129,6 +129,7 @@ static void show_end(const struct end *end, bool low, struct bval *out, bool *op
 
 /* ---- building ---- */
 
+/* Then nothing is known of where its equals stand: the keys are in another collation. */
 static bool orders_differ(const struct value_target *target, const struct bval *val)
 {
     return !bval_order_same(target->index_order, target->query_order) && bval_order_concerns(val);
@@ -203,14 +204,9 @@ struct value_list value_list_full(void)
 struct value_list value_list_point(const struct value_target *target, const struct bval *val, bool exact)
 {
     struct builder b = {.target = target, .list.exact = exact && !target->field->hashed};
-    if (!orders_differ(target, val)) {
-        add_point(&b, val);
-        return b.list;
-    }
-    if (target->field->hashed)
+    if (orders_differ(target, val))
         return value_list_full();
-    b.list.exact = false;
-    add_class(&b, val->type);
+    add_point(&b, val);
     return b.list;
 }
 
@@ -320,11 +316,8 @@ static struct value_list list_of_order(const struct value_target *target, const 
         return list_of_extreme(target, node);
     if (ends_of(node->class_of) == NULL || node->class_of == BCLASS_ARRAY)
         return value_list_full();
-    if (orders_differ(target, &node->value)) {
-        b.list.exact = false;
-        add_class(&b, node->value.type);
-        return b.list;
-    }
+    if (orders_differ(target, &node->value))
+        return value_list_full();
     struct end low = {END_BELOW_CLASS, node->value};
     struct end high = {END_ABOVE_CLASS, node->value};
     /* NaN is the least number but less than nothing. */
@@ -403,21 +396,17 @@ static struct value_list list_around(const struct value_target *target, const st
 static bool add_member(struct builder *b, const struct bval *val)
 {
     const struct value_target *target = b->target;
-    bool foreign = orders_differ(target, val);
+    if (orders_differ(target, val))
+        return false;
     if (val->type == BT_ARRAY) {
-        if (target->shard_key || target->field->hashed || foreign)
+        if (target->shard_key || target->field->hashed)
             return false;
         add_array_points(b, val);
         b->list.exact = false;
         return true;
     }
-    if (foreign && target->field->hashed)
-        return false;
-    if (foreign)
-        add_class(b, val->type);
-    else
-        add_point(b, val);
-    b->list.exact = b->list.exact && !foreign && (val->type != BT_NULL || null_is_exact(target));
+    add_point(b, val);
+    b->list.exact = b->list.exact && (val->type != BT_NULL || null_is_exact(target));
     return true;
 }
 

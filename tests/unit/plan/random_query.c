@@ -113,9 +113,10 @@ static const char *ordered_operand(struct prng *prng)
 static void random_operator(struct prng *prng, int depth, char *out, size_t size)
 {
     static const char *const orders[] = {"$gt", "$gte", "$lt", "$lte"};
-    static const char *const types[] = {"\"number\"", "\"string\"", "\"null\"", "\"array\"",
-                                        "\"object\"", "\"date\"",   "\"int\"",  "\"bool\"",
-                                        "\"double\", \"binData\"",  "\"undefined\""};
+    static const char *const types[] = {"\"number\"",   "\"string\"", "\"null\"",
+                                        "\"array\"",    "\"object\"", "\"date\"",
+                                        "\"int\"",      "\"bool\"",   "\"double\", \"binData\"",
+                                        "\"undefined\""};
     static const char *const patterns[] = {"^x", "^xy", "y", "^", "^X", "^x|y"};
     char inner[600];
     switch (prng_below(prng, depth > 0 ? 13 : 11)) {
@@ -221,10 +222,14 @@ static void random_filter(struct prng *prng, int depth, char *out, size_t size)
 
 void random_query_make(struct prng *prng, struct random_query *out)
 {
-    static const char *const sorts[] = {"{\"a\": 1, \"_id\": 1}",           "{\"a\": -1, \"b\": 1, \"_id\": 1}",
-                                        "{\"b\": 1, \"a\": 1, \"_id\": 1}", "{\"b\": -1, \"a\": -1, \"_id\": -1}",
-                                        "{\"_id\": -1}",                    "{\"d\": 1, \"a\": 1, \"_id\": -1}",
-                                        "{\"d\": -1, \"_id\": 1}",          "{\"a.c\": 1, \"_id\": 1}"};
+    static const char *const sorts[] = {"{\"a\": 1, \"_id\": 1}",
+                                        "{\"a\": -1, \"b\": 1, \"_id\": 1}",
+                                        "{\"b\": 1, \"a\": 1, \"_id\": 1}",
+                                        "{\"b\": -1, \"a\": -1, \"_id\": -1}",
+                                        "{\"_id\": -1}",
+                                        "{\"d\": 1, \"a\": 1, \"_id\": -1}",
+                                        "{\"d\": -1, \"_id\": 1}",
+                                        "{\"a.c\": 1, \"_id\": 1}"};
     static const char *const projections[] = {"{\"b\": 1, \"_id\": 0}", "{\"a\": 1, \"b\": 1, \"_id\": 1}",
                                               "{\"d\": 1}", "{\"d\": 1, \"b\": 1, \"_id\": 0}"};
     *out = (struct random_query){.batch_size = (int)prng_below(prng, 12) + 1};
