@@ -75,7 +75,7 @@ try {
   await scenario('plain', connection);
   const admin = connection.getClient().db('admin');
   await admin.command({ shardCollection: 'drivers_mongoose.sharded_books', key: { _id: 'hashed' } });
-  await admin.command({ shardCollection: 'drivers_mongoose.sharded_authors', key: { name: 1 } });
+  await admin.command({ shardCollection: 'drivers_mongoose.sharded_authors', key: { name: 1 }, unique: true });
   await scenario('sharded', connection);
   await connection.dropDatabase();
 } catch (error) {
