@@ -190,7 +190,7 @@ static void sum_db(struct store_txn *txn, const char *db, struct db_totals *tota
         totals->collections++;
         totals->objects += counter.docs;
         totals->data_bytes += counter.bytes;
-        totals->indexes += coll->index_count;
+        totals->indexes += coll->index_count - coll->many_ids;
         totals->index_bytes += index_bytes(txn, coll);
     }
 }

@@ -80,7 +80,7 @@ static void reply_check_leaves_out_details_that_do_not_fit(void **state)
     (void)state;
     bson_t reply;
     struct err err = {0};
-    char text[3000];
+    char text[ERR_DETAILS_MAX + 1];
     memset(text, 'x', sizeof text - 1);
     text[sizeof text - 1] = '\0';
     bson_init(&reply);

@@ -105,6 +105,21 @@ static void an_update_that_changes_nothing_is_no_failure(void **state)
     fixture_close(&fixture);
 }
 
+static void a_validator_compares_strings_as_the_collection_does(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_open(&fixture);
+    fixture_expect(&fixture, "{'create': 'c', 'collation': {'locale': 'en', 'strength': 2}, 'validator': {'s': 'abc'}}",
+                   "{'ok': 1.0}");
+    fixture_expect(&fixture, "{'insert': 'c', 'documents': [{'_id': 1, 's': 'ABC'}]}", "{'n': 1}");
+    expect_write_error(&fixture, "{'insert': 'c', 'documents': [{'_id': 2, 's': 'abd'}]}", 121);
+    expect_write_error(&fixture, "{'update': 'c', 'updates': [{'q': {'_id': 1}, 'u': {'$set': {'s': 'x'}}}]}", 121);
+    fixture_expect(&fixture, "{'update': 'c', 'updates': [{'q': {'_id': 1}, 'u': {'$set': {'s': 'aBc'}}}]}",
+                   "{'nModified': 1}");
+    fixture_close(&fixture);
+}
+
 static void apply_tells_what_to_do_with_a_tested_version(void **state)
 {
     (void)state;
@@ -129,6 +144,7 @@ int main(void)
         cmocka_unit_test(moderate_lets_invalid_documents_be_changed),
         cmocka_unit_test(warn_stores_and_only_logs),
         cmocka_unit_test(an_update_that_changes_nothing_is_no_failure),
+        cmocka_unit_test(a_validator_compares_strings_as_the_collection_does),
         cmocka_unit_test(apply_tells_what_to_do_with_a_tested_version),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
