@@ -27,7 +27,7 @@ int64_t date_days(int64_t year, int64_t month, int64_t day)
 void date_split(int64_t ms, struct date_parts *out)
 {
     int64_t days = floor_div(ms, MS_PER_DAY);
-    int64_t rest = ms - days * MS_PER_DAY;
+    int64_t rest = ms % MS_PER_DAY + (ms % MS_PER_DAY < 0 ? MS_PER_DAY : 0);
     int64_t shifted = days + 719468;
     int64_t era = floor_div(shifted, 146097);
     int64_t of_era = shifted - era * 146097;

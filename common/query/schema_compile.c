@@ -182,7 +182,7 @@ static bool compile_names(struct compiler *c, const struct belem *elem, const st
     uint32_t count = bdoc_count(bval_doc(list));
     if (count == 0)
         return err_set(c->err, ERR_FailedToParse, "$jsonSchema keyword '%s' cannot be an empty array", elem->key);
-    out->items = arena_alloc(c->arena, count * sizeof *out->items);
+    *out = (struct schema_names){.items = arena_alloc(c->arena, count * sizeof *out->items)};
     biter_init(&iter, bval_doc(list));
     while (biter_next(&iter, &item)) {
         struct schema_name *name = &out->items[out->count];
@@ -210,6 +210,7 @@ static bool keyword_properties(struct compiler *c, struct schema *schema, const 
     if (elem->val.type != BT_DOCUMENT)
         return must_be(c, elem, "an object");
     struct bdoc doc = bval_doc(&elem->val);
+    schema->property_count = 0;
     schema->properties = arena_alloc(c->arena, (bdoc_count(doc) + 1) * sizeof *schema->properties);
     biter_init(&iter, doc);
     while (biter_next(&iter, &item)) {
@@ -229,6 +230,7 @@ static bool keyword_patterns(struct compiler *c, struct schema *schema, const st
     if (elem->val.type != BT_DOCUMENT)
         return must_be(c, elem, "an object");
     struct bdoc doc = bval_doc(&elem->val);
+    schema->pattern_count = 0;
     schema->patterns = arena_alloc(c->arena, (bdoc_count(doc) + 1) * sizeof *schema->patterns);
     biter_init(&iter, doc);
     while (biter_next(&iter, &item)) {
@@ -263,7 +265,7 @@ static bool compile_list(struct compiler *c, const struct belem *elem, struct sc
     struct biter iter;
     struct belem item;
     struct bdoc list = bval_doc(&elem->val);
-    out->items = arena_alloc(c->arena, (bdoc_count(list) + 1) * sizeof(struct schema *));
+    *out = (struct schema_list){.items = arena_alloc(c->arena, (bdoc_count(list) + 1) * sizeof(struct schema *))};
     biter_init(&iter, list);
     while (biter_next(&iter, &item)) {
         if (item.val.type != BT_DOCUMENT)
@@ -314,6 +316,7 @@ static bool keyword_dependencies(struct compiler *c, struct schema *schema, cons
     if (elem->val.type != BT_DOCUMENT)
         return must_be(c, elem, "an object");
     struct bdoc doc = bval_doc(&elem->val);
+    schema->dependency_count = 0;
     schema->dependencies = arena_alloc(c->arena, (bdoc_count(doc) + 1) * sizeof *schema->dependencies);
     biter_init(&iter, doc);
     while (biter_next(&iter, &item)) {

@@ -14,6 +14,18 @@ static void dates_split_and_days_are_inverse(void **state)
     }
 }
 
+static void dates_split_takes_the_ends_of_the_range(void **state)
+{
+    struct date_parts parts;
+    char text[40];
+    (void)state;
+    date_split(INT64_MIN, &parts);
+    assert_in_range(parts.ms, 0, 999);
+    assert_false(date_print_iso(INT64_MIN, text, sizeof text));
+    date_split(INT64_MAX, &parts);
+    assert_in_range(parts.hour, 0, 23);
+}
+
 static void dates_month_out_of_range_carries_into_the_year(void **state)
 {
     (void)state;
@@ -62,6 +74,7 @@ int main(void)
         cmocka_unit_test(dates_month_out_of_range_carries_into_the_year),
         cmocka_unit_test(dates_iso_week_of_year_ends),
         cmocka_unit_test(dates_parse_reads_offsets_and_refuses_nonsense),
+        cmocka_unit_test(dates_split_takes_the_ends_of_the_range),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

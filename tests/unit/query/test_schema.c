@@ -100,6 +100,10 @@ static void schema_objects_and_trees(void **state)
         {"{'oneOf': [{'required': ['a']}, {'required': ['b']}]}", "{'a': 1, 'b': 1}", false},
         {"{'not': {'required': ['a']}}", "{'b': 1}", true},
         {"{'title': 't', 'description': 'd'}", "{}", true},
+        /* A keyword that stands twice: the last one counts. */
+        {"{'oneOf': [{'required': ['a']}, {'required': ['b']}], 'oneOf': [{'required': ['c']}]}", "{'c': 1}", true},
+        {"{'properties': {'a': {}, 'b': {}}, 'properties': {'c': {'bsonType': 'int'}}}", "{'c': 'x'}", false},
+        {"{'required': ['a', 'b'], 'required': ['c']}", "{'c': 1}", true},
     };
     (void)state;
     check_all(cases, sizeof cases / sizeof *cases);
