@@ -1,5 +1,4 @@
 /* $regexMatch, $regexFind, $regexFindAll. A constant pattern is compiled once, with the expression. */
-#include "base/interrupt.h"
 #include "expr/expr_tree.h"
 #include "expr/regex.h"
 
@@ -125,6 +124,8 @@ static bool make_result(struct expr_scope *s, struct search *search, struct bval
 
 static bool find_next(struct expr_scope *s, const struct expr *call, struct search *search, bool *found)
 {
+    if (!regex_step(s->err))
+        return false;
     enum regex_outcome outcome = regex_find(search->regex, search->text, search->len, search->at, search->spans);
     *found = outcome == REGEX_MATCH;
     if (outcome == REGEX_LIMIT)
@@ -139,7 +140,7 @@ static bool find_all(struct expr_scope *s, const struct expr *call, struct searc
     struct bval *results = NULL;
     bool found;
     do {
-        if (!interrupt_step(s->err) || !expr_check_scratch(s) || !find_next(s, call, search, &found))
+        if (!expr_check_scratch(s) || !find_next(s, call, search, &found))
             return false;
         if (!found)
             break;

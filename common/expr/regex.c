@@ -2,6 +2,7 @@
 
 #include "expr/regex.h"
 
+#include "base/interrupt.h"
 #include "base/mem.h"
 
 #include <pcre2.h>
@@ -129,6 +130,12 @@ static enum regex_outcome run(const struct regex *regex, const char *text, size_
         rc == PCRE2_ERROR_NOMEMORY)
         return REGEX_LIMIT;
     return REGEX_NO_MATCH;
+}
+
+bool regex_step(struct err *err)
+{
+    static _Thread_local unsigned calls;
+    return ++calls % REGEX_CHECK_EVERY != 0 || interrupt_check(err);
 }
 
 enum regex_outcome regex_match(const struct regex *regex, const char *text, size_t len)

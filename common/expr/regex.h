@@ -15,6 +15,7 @@ enum {
     REGEX_HEAP_LIMIT_KIB = 32 * 1024,    /* of one match */
     REGEX_MAX_PATTERN_BYTES = 16 * 1024, /* PCRE2's own limit is 64 KiB; as MongoDB's */
     REGEX_MAX_CAPTURES = 1000,           /* groups of one pattern */
+    REGEX_CHECK_EVERY = 16,
 };
 
 struct regex;
@@ -35,6 +36,9 @@ struct regex_span {
 bool regex_compile(const char *pattern, const char *flags, struct regex **out, struct err *err) ERR_WARN_UNUSED;
 /* Accepts NULL. */
 void regex_free(struct regex *regex);
+/* Before each match of a loop: interrupt_check (base/interrupt.h) at every REGEX_CHECK_EVERYth call, since one match
+ * may take milliseconds. */
+bool regex_step(struct err *err) ERR_WARN_UNUSED;
 /* Somewhere in the text. */
 enum regex_outcome regex_match(const struct regex *regex, const char *text, size_t len);
 /* Groups of the pattern, without the whole match. */

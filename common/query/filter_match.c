@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/interrupt.h"
 #include "base/map.h"
 #include "base/random.h"
 
@@ -97,6 +98,10 @@ static bool test_regex(const struct filter_node *node, const struct bval *val, s
         return false;
     uint32_t len;
     const char *text = bval_str(val, &len);
+    if (eval->failed || !regex_step(eval->err)) {
+        eval->failed = true;
+        return false;
+    }
     enum regex_outcome outcome = regex_match(node->regex, text, len);
     if (outcome == REGEX_LIMIT && !eval->failed) {
         eval->failed = true;
@@ -350,7 +355,8 @@ static bool schema_node_matches(const struct filter_node *node, struct bdoc doc,
     bool matched = schema_matches_document(node->schema, doc, &test);
     if (test.failed && !eval->failed) {
         eval->failed = true;
-        err_set(eval->err, 51156, "Error occurred while executing a pattern of $jsonSchema: match limit exceeded");
+        if (interrupt_check(eval->err))
+            err_set(eval->err, 51156, "Error occurred while executing a pattern of $jsonSchema: match limit exceeded");
     }
     return matched;
 }

@@ -195,6 +195,11 @@ bool schema_length_matches(const struct bval *val, int64_t least, int64_t most)
 
 bool schema_regex_matches(const struct regex *regex, const char *text, size_t len, struct schema_test *test)
 {
+    struct err ignored;
+    if (test->failed || !regex_step(&ignored)) {
+        test->failed = true;
+        return false;
+    }
     enum regex_outcome outcome = regex_match(regex, text, len);
     test->failed = test->failed || outcome == REGEX_LIMIT;
     return outcome == REGEX_MATCH;
