@@ -46,6 +46,7 @@ struct write_current {
     struct filter *filter;
     struct update *update; /* NULL for a delete */
     struct sort_spec *sort;
+    int natural;       /* hint or sort {$natural: 1 or -1}; 0: none */
     bool image;        /* the leader evaluates */
     uint64_t *records; /* multi: chosen records, heap */
     uint32_t record_count;

@@ -149,16 +149,33 @@ static bool compile_update(struct write_current *current, struct err *err)
     return update_compile(&current->arena, &statement->update, &options, &current->update, err);
 }
 
+/* {$natural: 1} as hint or sort means the order of the records and is neither an index nor a field. */
+static void take_natural(struct write_current *current)
+{
+    struct statement *statement = &current->statement;
+    struct bval *hint = &current->fields.hint;
+    if (statement->sort.data != NULL && bdoc_is_empty(statement->sort))
+        statement->sort = (struct bdoc){0};
+    if (hint->type == BT_DOCUMENT)
+        current->natural = sort_spec_natural(bval_doc(hint));
+    if (current->natural != 0)
+        *hint = BVAL_MISSING;
+    int sort = statement->sort.data != NULL ? sort_spec_natural(statement->sort) : 0;
+    if (sort != 0) {
+        current->natural = sort;
+        statement->sort = (struct bdoc){0};
+    }
+}
+
 bool write_current_compile(struct write_op *op, struct err *err)
 {
     struct write_current *current = &op->current;
     struct statement *statement = &current->statement;
     current->env = op->env;
+    take_natural(current);
     if (!open_order(op, current, err) ||
         !filter_compile(&current->arena, statement->filter, &current->env, &current->filter, err))
         return false;
-    if (statement->sort.data != NULL && bdoc_is_empty(statement->sort))
-        statement->sort = (struct bdoc){0};
     if (statement->sort.data != NULL &&
         !sort_spec_compile(&current->arena, statement->sort, current->env.order, &current->sort, err))
         return false;
@@ -184,7 +201,8 @@ void write_current_decide(struct write_op *op)
     if (op->validation.filter != NULL && !(statement->flags & STATEMENT_DELETE))
         current->image = true;
     statement->flags &= ~(unsigned)STATEMENT_BY_ID;
-    if (by_id && !current->image && current->fields.hint.type == BT_EOO && !op->validation.many_ids)
+    bool free_choice = current->fields.hint.type == BT_EOO && current->natural == 0;
+    if (by_id && !current->image && free_choice && !op->validation.many_ids)
         statement->flags |= STATEMENT_BY_ID;
     if (current->image)
         statement->flags |= STATEMENT_IMAGE;

@@ -103,6 +103,23 @@ static void update_sort_takes_the_first_in_order(void **state)
     fixture_close(&fixture);
 }
 
+static void write_hint_and_sort_may_be_the_natural_order(void **state)
+{
+    struct fixture fixture;
+    (void)state;
+    fill(&fixture);
+    fixture_expect(
+        &fixture,
+        "{'update': 'c', 'updates': [{'q': {'n': {'$gt': 0}}, 'u': {'$set': {'x': 1}}, 'hint': {'$natural': 1}},"
+        " {'q': {'n': {'$gt': 0}}, 'u': {'$set': {'y': 1}}, 'sort': {'$natural': -1}}]}",
+        "{'n': 2, 'nModified': 2}");
+    fixture_expect(&fixture, "{'delete': 'c', 'deletes': [{'q': {'_id': 2}, 'limit': 1, 'hint': {'$natural': -1}}]}",
+                   "{'n': 1}");
+    fixture_expect_batch(&fixture, "{'find': 'c', 'projection': {'x': 1, 'y': 1}}",
+                         "[{'_id': 1, 'x': 1}, {'_id': 3, 'y': 1}]");
+    fixture_close(&fixture);
+}
+
 static void write_with_another_uuid_is_refused(void **state)
 {
 #define OTHER "'collectionUUID': {'$binary': {'base64': 'AAAAAAAAAAAAAAAAAAAAAA==', 'subType': '04'}}"
@@ -192,6 +209,7 @@ int main(void)
         cmocka_unit_test(update_constants_are_variables_of_the_pipeline),
         cmocka_unit_test(upsert_supplied_inserts_the_document_as_it_stands),
         cmocka_unit_test(update_sort_takes_the_first_in_order),
+        cmocka_unit_test(write_hint_and_sort_may_be_the_natural_order),
         cmocka_unit_test(write_with_another_uuid_is_refused),
         cmocka_unit_test(find_and_modify_takes_all_its_options),
         cmocka_unit_test(find_and_modify_projects_a_position_of_the_old_document_only),
