@@ -210,12 +210,12 @@ static bool prepare(struct opening *o, struct err *err)
            pipeline_compile(&o->ctx->arena, o->request->stages, o->env, &o->pipeline, err);
 }
 
-static enum scatter_outcome send(struct opening *o, const struct target *target, const bson_t *body, struct err *err)
+static enum scatter_outcome send(struct opening *o, const struct target *target, const struct scatter_command *command,
+                                 struct err *err)
 {
-    struct scatter_command command = {.body = *body, .repeatable = true};
     if (!o->route->routing->table)
-        return scatter_primary(o->route, &command, &o->scatter, err);
-    return scatter_targets(o->route, target, &command, &o->scatter, err);
+        return scatter_primary(o->route, command, &o->scatter, err);
+    return scatter_targets(o->route, target, command, &o->scatter, err);
 }
 
 /* The answer of the only shard is the command's. */
@@ -234,26 +234,25 @@ static bool open_round(struct opening *o, struct router_cursor **out, struct rem
                        struct err *err)
 {
     struct target target;
+    struct scatter_command command = {.repeatable = true};
     bool one;
-    bson_t body = BSON_INITIALIZER;
     bool ok = false;
     *again = false;
     if (!prepare(o, err))
         return false;
-    if (!o->route->routing->exists) {
-        bson_destroy(&body);
+    if (!o->route->routing->exists)
         return open_cursor(o, out, err);
-    }
     if (!find_target(o, &target, &one, err))
         return false;
     bool pass = one && !o->others && whole;
+    if (!pass && !divide(o, one, err))
+        return false;
+    bson_init(&command.body);
     if (pass)
-        request_append_body(&body, o->request->body, NULL);
-    else if (!divide(o, one, err))
-        goto out;
+        request_append_body(&command.body, o->request->body, NULL);
     else
-        shard_body(o, !o->split.merge.data || bdoc_is_empty(o->split.merge), &body);
-    enum scatter_outcome outcome = send(o, &target, &body, err);
+        shard_body(o, !o->split.merge.data || bdoc_is_empty(o->split.merge), &command.body);
+    enum scatter_outcome outcome = send(o, &target, &command, err);
     *again = outcome == SCATTER_STALE;
     if (outcome == SCATTER_DONE) {
         ok = pass || open_cursor(o, out, err);
@@ -263,8 +262,7 @@ static bool open_round(struct opening *o, struct router_cursor **out, struct rem
     if (!ok)
         scatter_close_cursors(o->route, &o->scatter);
     scatter_deinit(&o->scatter);
-out:
-    bson_destroy(&body);
+    bson_destroy(&command.body);
     return ok;
 }
 
