@@ -18,8 +18,9 @@ enum {
     LOOKUP_BATCH_MAX = 1024,
     LOOKUP_INPUT_BYTES = 4 * 1024 * 1024,  /* of documents that wait */
     LOOKUP_FOUND_BYTES = 32 * 1024 * 1024, /* of documents found for them; with more each has a read of its own */
-    LOOKUP_NONE = UINT32_MAX,
 };
+
+#define LOOKUP_NONE UINT32_MAX /* no entry */
 
 static bool compile_lookup(struct stage_compiler *c, struct stage *stage, const struct bval *operand)
 {
