@@ -20,7 +20,7 @@ enum {
     TTL_JOBS_MAX = 100000,            /* indexes looked at in one pass */
     TTL_SUB_PASS_DOCS = 50000,        /* of one index before the others have their turn */
     TTL_LOOK_MAX = 20000,             /* entries looked at for one batch */
-    TTL_LOG_TIMEOUT_MS = 30 * 1000,   /* for one log command */
+    TTL_LOG_TIMEOUT_MS = 5 * 1000,    /* for one log command: a stop waits for it */
     TTL_EXPIRE_MAX_SECS = 2147483647, /* longer is as good as never */
 };
 
