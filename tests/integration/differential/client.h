@@ -1,6 +1,6 @@
 /* Runs one command on one collection and brings the reply into a form that may be compared byte by byte. */
-#ifndef SHERD_TEST_DIFFERENTIAL_CLIENT_H
-#define SHERD_TEST_DIFFERENTIAL_CLIENT_H
+#ifndef SHERD_TESTS_INTEGRATION_DIFFERENTIAL_CLIENT_H
+#define SHERD_TESTS_INTEGRATION_DIFFERENTIAL_CLIENT_H
 
 #include <mongoc/mongoc.h>
 

@@ -8,8 +8,8 @@
  *   n    always a number                   a  anything: scalars, arrays of anything, documents
  *   b    scalar or document                c  a document {x, y, z} or an array of them
  *   s    string, mixed case and accents    d  date, or missing */
-#ifndef SHERD_TEST_DIFFERENTIAL_GENERATE_H
-#define SHERD_TEST_DIFFERENTIAL_GENERATE_H
+#ifndef SHERD_TESTS_INTEGRATION_DIFFERENTIAL_GENERATE_H
+#define SHERD_TESTS_INTEGRATION_DIFFERENTIAL_GENERATE_H
 
 #include <bson/bson.h>
 #include <stdbool.h>
