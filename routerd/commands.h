@@ -15,7 +15,8 @@ extern const struct command_family commands_info;      /* serverStatus, hostInfo
 extern const struct command_family commands_session;   /* startSession, endSessions ..., transactions refused */
 extern const struct command_family commands_ops;       /* currentOp, killOp, killSessions ... */
 extern const struct command_family commands_explain;
-extern const struct command_family commands_find;      /* find, getMore, killCursors */
+extern const struct command_family commands_find;
+extern const struct command_family commands_cursors; /* getMore, killCursors */
 extern const struct command_family commands_count;     /* count, distinct */
 extern const struct command_family commands_aggregate;
 extern const struct command_family commands_write;    /* insert, update, delete */

@@ -179,6 +179,8 @@ static bool start(struct router *router, struct err *err)
 /* The reverse of start; also after one that has failed half way. */
 static void stop(struct router *router)
 {
+    /* What waits for documents doesn't hold the stop up. */
+    op_kill_all(router->ops, ERR_Interrupted);
     if (router->server)
         client_server_stop(router->server, STOP_GRACE_MS);
     client_server_free(router->server);

@@ -47,8 +47,7 @@ void remote_request_deinit(struct remote_request *request)
 
 /* Starts one attempt. The body goes out as runs of bytes, so that the time left and the operation's key are added
  * without a copy by hand. */
-static void attempt_start(struct router *router, struct remote_request *request, struct rpc_waiter *waiter,
-                          int64_t deadline_ms)
+static void attempt_start(struct remote_request *request, int64_t deadline_ms)
 {
     static const char deadline_field[] = "\x12" REMOTE_DEADLINE_FIELD;
     static const char op_field[] = "\x12" REMOTE_OP_FIELD;
@@ -76,9 +75,16 @@ static void attempt_start(struct router *router, struct remote_request *request,
         .sequences = request->sequences,
         .sequence_count = request->sequence_count,
     };
+    rpc_call_start(&request->call, request->member, &out);
+}
+
+/* An attempt that `waiter` learns the end of. */
+static void attempt_wait(struct router *router, struct remote_request *request, struct rpc_waiter *waiter,
+                         int64_t deadline_ms)
+{
     rpc_call_init(&request->call, router->rpc, deadline_ms);
     request->call.waiter = waiter;
-    rpc_call_start(&request->call, request->member, &out);
+    attempt_start(request, deadline_ms);
 }
 
 /* The reply says that nothing was done, so the same request may be sent again. */
@@ -230,7 +236,7 @@ static size_t run_round(struct router *router, struct remote_request *requests, 
     for (size_t i = 0; i < count; i++) {
         struct remote_request *request = &requests[i];
         if (!request->over && attempt_address(router, request, hold_ms))
-            attempt_start(router, request, &waiter, deadline_ms);
+            attempt_wait(router, request, &waiter, deadline_ms);
         else
             request->member[0] = 0;
     }
@@ -274,4 +280,25 @@ bool remote_run_one(struct router *router, struct remote_request *request, int64
     if (!request->ok && err)
         *err = request->err;
     return request->ok;
+}
+
+void remote_start_pinned(struct router *router, struct remote_request *request, int64_t deadline_ms,
+                         void (*done)(struct rpc_call *call), void *arg)
+{
+    snprintf(request->member, sizeof request->member, "%s", request->pinned);
+    rpc_call_init(&request->call, router->rpc, deadline_ms);
+    request->call.done = done;
+    request->call.arg = arg;
+    attempt_start(request, deadline_ms);
+}
+
+void remote_finish_pinned(struct remote_request *request)
+{
+    attempt_end(request);
+}
+
+void remote_cancel_pinned(struct router *router, struct remote_request *request, int64_t key)
+{
+    kill_parts(router, request->member, key);
+    rpc_call_cancel(&request->call);
 }

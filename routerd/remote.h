@@ -43,6 +43,15 @@ void remote_run(struct router *router, struct remote_request *requests, size_t c
 bool remote_run_one(struct router *router, struct remote_request *request, int64_t deadline_ms,
                     struct err *err) ERR_WARN_UNUSED;
 
+/* One attempt of a pinned request without a thread that waits: `done(call)`, with call->arg = arg, is called once when
+ * it is over, on a thread of nng or rpc or inside start or cancel, and must not block. Then, on a worker,
+ * remote_finish_pinned fills in the results. The request stays until then. */
+void remote_start_pinned(struct router *router, struct remote_request *request, int64_t deadline_ms,
+                         void (*done)(struct rpc_call *call), void *arg);
+void remote_finish_pinned(struct remote_request *request);
+/* Gives up the attempt, and tells the member to end the operation `key`. Not after remote_finish_pinned. */
+void remote_cancel_pinned(struct router *router, struct remote_request *request, int64_t key);
+
 /* A command to the config service: init, append fields to ->body, run. */
 void remote_request_init_config(struct remote_request *request, struct router *router, bool repeatable);
 
