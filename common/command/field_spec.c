@@ -199,22 +199,33 @@ static bool counts_as_missing(const struct field_spec *spec, const struct bval *
     return spec->kind != FIELD_ANY && spec->kind != FIELD_UPDATE && spec->kind != FIELD_LIMIT;
 }
 
-static bool read_elem(const struct belem *elem, const char *prefix, const struct field_specs *specs, uint64_t *seen,
-                      uint64_t *present, void *out, struct err *err)
+/* A document on its way through its table. */
+struct walk {
+    const char *prefix;
+    const struct field_specs *specs;
+    uint64_t seen;    /* bit i: field i stands there */
+    uint64_t present; /* and holds something */
+    void *out;
+};
+
+static bool read_elem(struct walk *walk, const struct belem *elem, struct err *err)
 {
+    const struct field_specs *specs = walk->specs;
     unsigned at = find_spec(specs, elem);
     if (at == specs->count)
         return (specs->command && field_is_generic(elem->key)) ||
-               err_set(err, COMMAND_ERR_FIELD_UNKNOWN, "BSON field '%s.%s' is an unknown field.", prefix, elem->key);
-    if (*seen & UINT64_C(1) << at)
-        return err_set(err, COMMAND_ERR_FIELD_TWICE, "BSON field '%s.%s' is a duplicate field", prefix, elem->key);
-    *seen |= UINT64_C(1) << at;
+               err_set(err, COMMAND_ERR_FIELD_UNKNOWN, "BSON field '%s.%s' is an unknown field.", walk->prefix,
+                       elem->key);
+    if (walk->seen & UINT64_C(1) << at)
+        return err_set(err, COMMAND_ERR_FIELD_TWICE, "BSON field '%s.%s' is a duplicate field", walk->prefix,
+                       elem->key);
+    walk->seen |= UINT64_C(1) << at;
     const struct field_spec *spec = &specs->list[at];
     if (counts_as_missing(spec, &elem->val))
         return true;
-    *present |= UINT64_C(1) << at;
+    walk->present |= UINT64_C(1) << at;
     struct reading reading = {
-        .prefix = prefix, .spec = spec, .val = &elem->val, .to = (char *)out + spec->offset, .err = err};
+        .prefix = walk->prefix, .spec = spec, .val = &elem->val, .to = (char *)walk->out + spec->offset, .err = err};
     return read_field(&reading);
 }
 
@@ -222,16 +233,15 @@ bool fields_read(struct bdoc doc, const char *prefix, const struct field_specs *
 {
     struct biter iter;
     struct belem elem;
-    uint64_t seen = 0;
-    uint64_t present = 0;
+    struct walk walk = {.prefix = prefix, .specs = specs, .out = out};
     biter_init(&iter, doc);
     if (specs->command && !biter_next(&iter, &elem))
         return true;
     while (biter_next(&iter, &elem))
-        if (!read_elem(&elem, prefix, specs, &seen, &present, out, err))
+        if (!read_elem(&walk, &elem, err))
             return false;
     for (unsigned i = 0; i < specs->count; i++)
-        if (specs->list[i].required && !(present & UINT64_C(1) << i))
+        if (specs->list[i].required && !(walk.present & UINT64_C(1) << i))
             return err_set(err, COMMAND_ERR_FIELD_MISSING, "BSON field '%s.%s' is missing but a required field", prefix,
                            specs->list[i].name);
     return true;
