@@ -1,4 +1,4 @@
-/* listCollections, listDatabases, collStats, dbStats, validate. */
+/* listCollections, listDatabases, collStats, dbStats, validate, planCacheClear. */
 #include "base/map.h"
 #include "base/mem.h"
 #include "command/fields.h"
@@ -242,8 +242,14 @@ static void validate_sharded(struct command_ctx *ctx, const struct scatter *scat
     append_shard_replies(&ctx->reply, "raw", scatter, true);
 }
 
-/* collStats and validate: the primary shard's answer, or those of all owners put together. */
-static enum command_status run_collection_report(struct command_ctx *ctx, bool stats, struct err *err)
+enum report {
+    REPORT_STATS,
+    REPORT_VALIDATE,
+    REPORT_NOTHING, /* planCacheClear: no more than ok */
+};
+
+/* The primary shard's answer, or those of all owners put together. */
+static enum command_status run_collection_report(struct command_ctx *ctx, enum report report, struct err *err)
 {
     struct ns ns;
     struct route route;
@@ -263,8 +269,9 @@ static enum command_status run_collection_report(struct command_ctx *ctx, bool s
     if (outcome == FORWARD_DONE) {
         status = forward_reply(ctx, &request);
         remote_request_deinit(&request);
-    } else if (outcome == FORWARD_NO_DATABASE && stats) {
-        coll_stats_empty(ctx, &ns);
+    } else if (outcome == FORWARD_NO_DATABASE && report != REPORT_VALIDATE) {
+        if (report == REPORT_STATS)
+            coll_stats_empty(ctx, &ns);
         status = COMMAND_OK;
     } else if (outcome == FORWARD_NO_DATABASE) {
         err_set(err, ERR_NamespaceNotFound, "Collection '%s' does not exist to validate.", ns.full);
@@ -275,9 +282,9 @@ static enum command_status run_collection_report(struct command_ctx *ctx, bool s
         request_append_body(&body, ctx->body, NULL);
         if (ddl_owners(&route, &body, 0, &sharded, &scatter, err) == SCATTER_DONE) {
             status = COMMAND_OK;
-            if (stats)
+            if (report == REPORT_STATS)
                 coll_stats_sharded(ctx, &ns, &scatter);
-            else
+            else if (report == REPORT_VALIDATE)
                 validate_sharded(ctx, &scatter);
         }
         scatter_deinit(&scatter);
@@ -289,12 +296,17 @@ static enum command_status run_collection_report(struct command_ctx *ctx, bool s
 
 static enum command_status run_coll_stats(struct command_ctx *ctx, struct err *err)
 {
-    return run_collection_report(ctx, true, err);
+    return run_collection_report(ctx, REPORT_STATS, err);
 }
 
 static enum command_status run_validate(struct command_ctx *ctx, struct err *err)
 {
-    return run_collection_report(ctx, false, err);
+    return run_collection_report(ctx, REPORT_VALIDATE, err);
+}
+
+static enum command_status run_plan_cache_clear(struct command_ctx *ctx, struct err *err)
+{
+    return run_collection_report(ctx, REPORT_NOTHING, err);
 }
 
 static enum command_status run_db_stats(struct command_ctx *ctx, struct err *err)
@@ -331,6 +343,7 @@ static const struct command commands[] = {
     {"collStats", "collstats", COMMAND_COLLECTION, run_coll_stats},
     {"dbStats", "dbstats", 0, run_db_stats},
     {"validate", NULL, COMMAND_COLLECTION, run_validate},
+    {"planCacheClear", NULL, COMMAND_COLLECTION, run_plan_cache_clear},
 };
 
 const struct command_family commands_list = COMMAND_FAMILY(commands);

@@ -63,6 +63,8 @@ struct router_cursor *router_cursor_new(struct router *router, const char *ns);
 void router_cursor_set_origin(struct router_cursor *cursor, const struct command_ctx *ctx);
 /* It works for the command `ctx` now, until another one's use: its deadline is that of the requests to come. */
 void router_cursor_use(struct router_cursor *cursor, struct command_ctx *ctx);
+/* Frees it, and what its pipeline reads, without a word to the shards. */
+void router_cursor_abandon(struct router_cursor *cursor);
 /* Closes it on the shards too. Accepts NULL. */
 void router_cursor_close(struct router *router, struct router_cursor *cursor);
 
