@@ -7,6 +7,7 @@
 #include "document/cursor_reply.h"
 #include "document/explain.h"
 #include "document/find.h"
+#include "document/plan_cache_command.h"
 #include "document/request_order.h"
 #include "document/stats.h"
 
@@ -109,6 +110,10 @@ static bool fill_source(struct command_ctx *ctx, struct document_cursor *cursor,
         return add_stats(ctx, cursor, request, &spec, read, err);
     if (strcmp(stage, "$indexStats") == 0)
         return add_index_stats(document_engine_of(ctx), cursor, &spec, read, err);
+    if (strcmp(stage, "$planCacheStats") == 0) {
+        plan_cache_list(cursor, read);
+        return true;
+    }
     if (strcmp(stage, "$documents") == 0 && spec.type == BT_ARRAY) {
         struct biter iter;
         struct belem elem;

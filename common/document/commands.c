@@ -13,6 +13,7 @@ const struct command document_commands[] = {
     {"collStats", NULL, COMMAND_COLLECTION, coll_stats_run},
     {"dbStats", NULL, 0, db_stats_run},
     {"validate", NULL, COMMAND_COLLECTION, validate_run},
+    {"planCacheClear", NULL, COMMAND_COLLECTION, plan_cache_clear_run},
     {"listCollections", NULL, 0, list_collections_run},
     {"listIndexes", NULL, COMMAND_COLLECTION, list_indexes_run},
     {"listDatabases", NULL, COMMAND_ADMIN_ONLY, list_databases_run},

@@ -17,6 +17,7 @@ enum command_status distinct_run(struct command_ctx *ctx, struct err *err);
 enum command_status aggregate_run(struct command_ctx *ctx, struct err *err);
 enum command_status coll_stats_run(struct command_ctx *ctx, struct err *err);
 enum command_status db_stats_run(struct command_ctx *ctx, struct err *err);
+enum command_status plan_cache_clear_run(struct command_ctx *ctx, struct err *err);
 enum command_status validate_run(struct command_ctx *ctx, struct err *err);
 enum command_status list_collections_run(struct command_ctx *ctx, struct err *err);
 enum command_status list_indexes_run(struct command_ctx *ctx, struct err *err);

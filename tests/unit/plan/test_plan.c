@@ -251,6 +251,23 @@ static void cache_remembers_by_shape_until_the_indexes_change(void **state)
     fixture_close(&fixture);
 }
 
+static void plan_cache_clear_forgets_what_plan_cache_stats_shows(void **state)
+{
+    (void)state;
+    static const char stats[] =
+        "{'aggregate': 'c', 'pipeline': [{'$planCacheStats': {}}, {'$count': 'n'}], 'cursor': {}}";
+    struct fixture fixture;
+    fixture_open(&fixture);
+    create_indexes(&fixture, "{'key': {'a': 1}, 'name': 'a'}, {'key': {'b': 1}, 'name': 'b'}");
+    fill(&fixture, 100, 2);
+    bson_destroy(fixture_run(&fixture, "{'find': 'c', 'filter': {'a': 1, 'b': {'$lt': 30}}}"));
+    fixture_expect(&fixture, stats, "{'cursor': {'firstBatch': [{'n': 1}], 'id': {'$numberLong': '0'}, 'ns': 't.c'}}");
+    fixture_expect(&fixture, "{'planCacheClear': 'c'}", "{'ok': 1.0}");
+    fixture_expect(&fixture, stats, "{'cursor': {'firstBatch': [], 'id': {'$numberLong': '0'}, 'ns': 't.c'}}");
+    fixture_expect_error(&fixture, "{'planCacheClear': 'c', 'shape': 1}", 40415);
+    fixture_close(&fixture);
+}
+
 static void cache_is_bounded_and_forgets_what_was_used_longest_ago(void **state)
 {
     struct plan_cache *cache = plan_cache_new();
@@ -476,6 +493,7 @@ int main(void)
         cmocka_unit_test(trial_finds_out_which_index_is_selective),
         cmocka_unit_test(explain_keeps_the_rejected_plans),
         cmocka_unit_test(cache_remembers_by_shape_until_the_indexes_change),
+        cmocka_unit_test(plan_cache_clear_forgets_what_plan_cache_stats_shows),
         cmocka_unit_test(cache_is_bounded_and_forgets_what_was_used_longest_ago),
         cmocka_unit_test(find_gives_up_a_remembered_plan_that_takes_too_many_steps),
         cmocka_unit_test(walk_jumps_over_gaps_of_a_compound_index),
