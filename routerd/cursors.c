@@ -35,14 +35,20 @@ static void cursor_release(struct router_cursor *cursor)
     mem_free(cursor);
 }
 
+void router_cursor_abandon(struct router_cursor *cursor)
+{
+    cursor->abandoned = true;
+    merge_abandon(cursor->merge);
+    cursor_release(cursor);
+}
+
 void cursor_table_free(struct cursor_table *table)
 {
     if (!table)
         return;
     for (struct map_entry *e = map_next(&table->cursors, NULL); e; e = map_next(&table->cursors, e)) {
         struct router_cursor *cursor = e->value;
-        merge_abandon(cursor->merge);
-        cursor_release(cursor);
+        router_cursor_abandon(cursor);
     }
     map_deinit(&table->cursors);
     pthread_mutex_destroy(&table->lock);

@@ -41,6 +41,7 @@ struct router_cursor {
     int64_t limit;                    /* documents still to hand out; -1: no limit */
     struct bdoc pending;              /* taken from the stream but too large for the last batch */
     bool ended;                       /* nothing left */
+    bool abandoned;                   /* being freed without a word to the shards */
 
     bool busy;        /* guarded by the table: a command uses it */
     bool killed;      /* guarded by the table: close when given back */

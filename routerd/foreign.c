@@ -113,7 +113,10 @@ static void foreign_close(void *arg, struct doc_source *source)
 {
     struct foreign *foreign = arg;
     struct stream *stream = source->arg;
-    router_cursor_close(foreign->owner->router, stream->cursor);
+    if (foreign->owner->abandoned)
+        router_cursor_abandon(stream->cursor);
+    else
+        router_cursor_close(foreign->owner->router, stream->cursor);
     mem_free(stream);
 }
 
