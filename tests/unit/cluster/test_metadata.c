@@ -61,6 +61,7 @@ static void collection_entry_round_trips(void **state)
     assert_true(shardkey_equal(back.key, entry.key));
     assert_true(back.unique && back.no_balance);
     assert_int_equal(back.last_mod_ms, 1234);
+    assert_null(collection_entry_collation(&back).data);
     collection_entry_deinit(&back);
     collection_entry_deinit(&entry);
     bson_destroy(&doc);
@@ -139,9 +140,33 @@ static void host_list_parse_splits_set_and_hosts(void **state)
     assert_false(host_list_parse("s/a:1,a:2,a:3,a:4,a:5,a:6,a:7,a:8,a:9", &list, &err));
 }
 
+static void metadata_collection_keeps_its_default_collation(void **state)
+{
+    (void)state;
+    struct arena arena;
+    struct err err;
+    struct collection_entry entry = {.ns = "d.c", .timestamp = 1};
+    struct collection_entry back;
+    bson_t doc = BSON_INITIALIZER;
+    arena_init(&arena);
+    assert_true(shardkey_parse(json_doc(&arena, "{\"a\": 1}"), &entry.key, &err));
+    struct bdoc collation = json_doc(&arena, "{\"locale\": \"de\", \"strength\": 2}");
+    collection_entry_set_collation(&entry, json_doc(&arena, "{\"locale\": \"en\"}"));
+    collection_entry_set_collation(&entry, collation);
+    collection_entry_append(&doc, &entry);
+    assert_true(collection_entry_parse(bdoc_of(&doc), &back, &err));
+    assert_int_equal(collection_entry_collation(&back).len, collation.len);
+    assert_memory_equal(collection_entry_collation(&back).data, collation.data, collation.len);
+    collection_entry_deinit(&back);
+    collection_entry_deinit(&entry);
+    bson_destroy(&doc);
+    arena_deinit(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(metadata_collection_keeps_its_default_collation),
         cmocka_unit_test(shard_entry_round_trips),
         cmocka_unit_test(database_entry_round_trips),
         cmocka_unit_test(collection_entry_round_trips),
