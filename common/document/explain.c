@@ -114,6 +114,8 @@ static bool explain_opened(struct command_ctx *ctx, struct opened_read *opened, 
     info->plan = cursor->plan;
     if (cursor->plan != NULL) {
         struct plan_shape shape = shape_of(opened);
+        info->shape = shape;
+        info->shape.sort = cursor->wanted.natural == 0 ? cursor->plan_sort : NULL;
         info->tree = plan_tree_new(&ctx->arena, cursor->plan, &shape);
         op_set_plan(ctx, plan_summary(cursor->plan, &ctx->arena));
     }
@@ -235,6 +237,7 @@ static bool explain_simple(struct command_ctx *ctx, struct simple_read *simple, 
     if (!simple_read_plan(simple, ctx, err))
         return false;
     info->plan = simple->plan;
+    info->shape = shape;
     info->tree = plan_tree_new(&ctx->arena, simple->plan, &shape);
     return info->verbosity == EXPLAIN_QUERY_PLANNER || run_simple(simple, info, stop_at, err);
 }

@@ -253,6 +253,14 @@ static void append_tree(const struct printer *printer, bson_t *out)
 
 /* ---- queryPlanner ---- */
 
+static struct plan_node *rejected_tree(struct arena *arena, const struct explain_info *info, const struct plan *plan)
+{
+    struct plan_shape shape = info->shape;
+    if (plan->sorted)
+        shape.sort = NULL;
+    return plan_tree_new(arena, plan, &shape);
+}
+
 static void append_rejected(const struct explain_info *info, bson_t *out)
 {
     struct arena arena;
@@ -261,14 +269,13 @@ static void append_rejected(const struct explain_info *info, bson_t *out)
     BSON_APPEND_ARRAY_BEGIN(out, "rejectedPlans", &list);
     for (uint32_t i = 0; info->plan != NULL && i < info->plan->rejected_count; i++) {
         const struct printer printer = {.info = info};
-        const struct plan_shape shape = {.sort = NULL};
         char digits[16];
         const char *key;
         bson_t child;
         bson_uint32_to_string(i, &key, digits, sizeof digits);
         BSON_APPEND_DOCUMENT_BEGIN(&list, key, &child);
         BSON_APPEND_BOOL(&child, "isCached", false);
-        append_node(&printer, plan_tree_new(&arena, info->plan->rejected[i], &shape), &child);
+        append_node(&printer, rejected_tree(&arena, info, info->plan->rejected[i]), &child);
         bson_append_document_end(&list, &child);
     }
     bson_append_array_end(out, &list);
@@ -306,7 +313,6 @@ static void append_one_plan(bson_t *list, uint32_t index, const struct explain_i
                             struct arena *arena)
 {
     const struct printer printer = {.info = info};
-    const struct plan_shape shape = {.sort = NULL};
     char digits[16];
     const char *key;
     bson_t one;
@@ -316,7 +322,7 @@ static void append_one_plan(bson_t *list, uint32_t index, const struct explain_i
     BSON_APPEND_DOUBLE(&one, "score", plan->score);
     append_count(&one, "works", plan->trial_works);
     BSON_APPEND_DOCUMENT_BEGIN(&one, "executionStages", &stages);
-    append_node(&printer, plan_tree_new(arena, plan, &shape), &stages);
+    append_node(&printer, rejected_tree(arena, info, plan), &stages);
     bson_append_document_end(&one, &stages);
     bson_append_document_end(list, &one);
 }

@@ -27,6 +27,7 @@ struct explain_info {
     const struct filter *filter; /* NULL: none was given */
     struct bdoc projection;      /* as asked; data NULL: none */
     const struct plan *plan;     /* NULL: there is no such collection */
+    struct plan_shape shape;     /* what stands above a rejected plan; the sort as asked */
     struct plan_node *tree;      /* its stages and those above; NULL likewise */
     struct explain_counts counts;
 };

@@ -105,6 +105,7 @@ static bool make_plan(struct explained_write *write, struct err *err)
     if (!read_plan_make(&write->ctx->arena, &write->read, &request, &plan, err))
         return false;
     write->info.plan = plan;
+    write->info.shape = (struct plan_shape){.sharding_filter = write->read.check_visible, .sort = current->sort};
     write->info.tree = tree_of(write, plan);
     return true;
 }
