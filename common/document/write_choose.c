@@ -27,11 +27,12 @@ static bool search_open(struct search *search, struct write_op *op, struct err *
         return true;
     if (search->read.coll->is_view)
         return views_refuse_write(search->read.coll, err);
+    bool multi = (current->statement.flags & STATEMENT_MULTI) != 0;
     struct plan_request request = {.filter = current->filter,
                                    .sort = current->sort,
                                    .hint = current->fields.hint,
-                                   .natural = current->natural,
-                                   .limited = true};
+                                   .limited = !multi,
+                                   .wanted = multi ? 0 : 1};
     bool walks_records = current->resume_after != 0;
     if (walks_records)
         search->plan = plan_records(&current->chunk, current->filter);
