@@ -31,6 +31,7 @@ static bool search_open(struct search *search, struct write_op *op, struct err *
     struct plan_request request = {.filter = current->filter,
                                    .sort = current->sort,
                                    .hint = current->fields.hint,
+                                   .natural = current->natural,
                                    .limited = !multi,
                                    .wanted = multi ? 0 : 1};
     bool walks_records = current->resume_after != 0;
