@@ -652,7 +652,7 @@ static int32_t code_of_get_more(struct cluster *cluster, int64_t id)
     BSON_APPEND_INT64(&command, "getMore", id);
     BSON_APPEND_UTF8(&command, "collection", "c");
     BSON_APPEND_UTF8(&command, "$db", "db");
-    struct wire_frame *reply = run_message(cluster, &commands_find, wire_frame_of_doc(bdoc_of(&command)), &msg);
+    struct wire_frame *reply = run_message(cluster, &commands_cursors, wire_frame_of_doc(bdoc_of(&command)), &msg);
     bson_destroy(&command);
     int32_t out = bdoc_find(msg.body, "code", &code) ? bval_i32(&code) : 0;
     wire_frame_unref(reply);
