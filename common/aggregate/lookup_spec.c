@@ -21,6 +21,7 @@ static bool let_option(struct stage_compiler *c, struct lookup *spec, const stru
     if (arg->type != BT_DOCUMENT)
         return err_set(c->err, ERR_FailedToParse, "$lookup argument 'let' must be an object");
     uint32_t count = bdoc_count(bval_doc(arg));
+    spec->let_count = 0; /* `let` may be given twice: the last one counts */
     spec->let_names = arena_alloc(c->arena, (count + 1) * sizeof(char *));
     spec->let_values = arena_alloc(c->arena, (count + 1) * sizeof(struct expr *));
     biter_init(&iter, bval_doc(arg));

@@ -48,6 +48,7 @@ static bool read_output(struct stage_compiler *c, struct bucket_auto *spec, cons
     if (output->type != BT_DOCUMENT)
         return err_set(c->err, 40244, "The $bucketAuto 'output' field must be an object, but found type: %s",
                        bval_type_name(output->type));
+    spec->field_count = 0; /* `output` may be given twice: the last one counts */
     spec->fields = arena_alloc(c->arena, (bdoc_count(bval_doc(output)) + 1) * sizeof *spec->fields);
     biter_init(&iter, bval_doc(output));
     while (biter_next(&iter, &elem))

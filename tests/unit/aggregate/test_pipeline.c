@@ -215,9 +215,27 @@ static void pipeline_that_nests_without_end_fails(void **state)
     arena_deinit(&arena);
 }
 
+/* Few documents use a name twice; the last one counts, and the first leaves nothing behind. */
+static void pipeline_option_given_twice_counts_once(void **state)
+{
+    (void)state;
+    check("[{'$bucketAuto': {'groupBy': '$n', 'buckets': 1, 'output': {'a': {'$sum': 1}, 'b': {'$sum': 1}},"
+          " 'output': {'z': {'$sum': '$n'}}}}]",
+          docs, "[{'_id': {'min': 1, 'max': 5}, 'z': 8.5}]");
+    struct arena arena;
+    struct pipeline *pipeline;
+    struct err err = {0};
+    arena_init(&arena);
+    struct bval list = json_val(
+        &arena, "[{'$lookup': {'from': 'o', 'as': 'j', 'let': {'a': 1, 'b': 2, 'c': 3}, 'pipeline': [], 'let': {}}}]");
+    assert_true(pipeline_compile(&arena, bval_doc(&list), NULL, &pipeline, &err));
+    arena_deinit(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pipeline_option_given_twice_counts_once),
         cmocka_unit_test(pipeline_stages_of_one_document),
         cmocka_unit_test(pipeline_stages_of_the_whole_stream),
         cmocka_unit_test(pipeline_accumulators_that_keep_n_values),
