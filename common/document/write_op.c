@@ -170,8 +170,10 @@ static bool must_redo(struct write_op *op, const struct statement_result *one)
     current->matched |= one->n > 0;
     bool lost_all = one->status == STATEMENT_DONE && !current->matched && !has_more_records(current) &&
                     (current->statement.flags & STATEMENT_UPSERT) && (current->statement.flags & STATEMENT_MULTI);
-    bool redo =
-        lost_all || one->status == STATEMENT_REDO || (one->status == STATEMENT_ERROR && is_upsert_race(op, one));
+    bool raced = one->status == STATEMENT_ERROR && is_upsert_race(op, one);
+    bool redo = lost_all || one->status == STATEMENT_REDO || raced;
+    if (raced && ++current->race_count > WRITE_UPSERT_RACES_MAX)
+        return false;
     current->collected &= !redo;
     return redo && ++op->current.redo_count <= DOCUMENT_REDO_MAX;
 }

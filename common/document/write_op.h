@@ -33,6 +33,7 @@ enum {
     WRITE_CLAIMED_SKIP_MAX = 1000,       /* claimed documents that a chooser passes over */
     WRITE_GROUP_MAX_BYTES = 1024 * 1024, /* of statements by _id that share a log entry */
     WRITE_BUSY_PAUSE_MS = 20,            /* before a multi-write that has begun tries its next chunk again */
+    WRITE_UPSERT_RACES_MAX = 5,          /* then the unique key is held by a document that the filter doesn't match */
 };
 
 /* A statement that needs candidates. Lives in write_op while it is the current one. */
@@ -56,6 +57,7 @@ struct write_current {
     bool collected;        /* multi: `records` is complete */
     uint64_t resume_after; /* multi: more are left beyond this record; 0: no */
     uint32_t redo_count;
+    uint32_t race_count; /* upserts that met a duplicate key */
 };
 
 struct write_op {

@@ -200,9 +200,25 @@ static void write_of_a_collated_collection_uses_its_default(void **state)
     fixture_close(&fixture);
 }
 
+static void upsert_whose_key_another_document_holds_fails_soon(void **state)
+{
+    struct fixture fixture;
+    (void)state;
+    fixture_open(&fixture);
+    fixture_expect(&fixture, "{'insert': 'c', 'documents': [{'_id': 1, 'a': 1}]}", "{'n': 1}");
+    unsigned before = fixture.history_count;
+    bson_t *reply = fixture_run(
+        &fixture, "{'update': 'c', 'updates': [{'q': {'_id': 1, 'a': 2}, 'u': {'$set': {'b': 1}}, 'upsert': true}]}");
+    assert_int_equal(fixture_i64(reply, "writeErrors.0.code"), 11000);
+    bson_destroy(reply);
+    assert_in_range(fixture.history_count - before, 1, 10);
+    fixture_close(&fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(upsert_whose_key_another_document_holds_fails_soon),
         cmocka_unit_test(update_statement_compares_by_its_collation),
         cmocka_unit_test(update_with_a_collation_decides_once_for_all_members),
         cmocka_unit_test(update_malformed_collation_is_an_error_of_its_statement),
