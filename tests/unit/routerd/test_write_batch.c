@@ -547,6 +547,24 @@ static void write_batch_candidate_is_found_by_its_key_under_a_collation(void **s
     assert_string_equal(cluster->shards[1].seen, "-1 |");
 }
 
+/* The candidate's shard doesn't know what became of the write: it isn't sent a second time. */
+static void write_batch_unknown_outcome_of_a_candidate_is_told(void **state)
+{
+    struct cluster *cluster = *state;
+    cluster->shards[0].replies[0] = cluster->shards[0].replies[1] = EMPTY_CURSOR;
+    cluster->shards[1].replies[0] = cluster->shards[1].replies[1] =
+        "{\"cursor\": {\"id\": {\"$numberLong\": \"0\"}, \"ns\": \"db.c\", \"firstBatch\":"
+        " [{\"_id\": 1, \"a\": 12}]}, \"ok\": 1}";
+    cluster->shards[1].fails_at = -1;
+    cluster->shards[1].fails_with = ERR_InterruptedDueToReplStateChange;
+    struct outcome out = run(cluster, WRITE_DELETE,
+                             "{\"delete\": \"c\", \"deletes\": [{\"q\": {\"b\": 1}, \"limit\": 1}], \"$db\": \"db\"}");
+    assert_true(out.ok);
+    assert_string_equal(out.errors, "0:89");
+    assert_int_equal(out.labels, 0);
+    assert_string_equal(cluster->shards[1].seen, "-1 |");
+}
+
 static void write_batch_unknown_outcome_is_told_without_a_label(void **state)
 {
     struct cluster *cluster = *state;
@@ -774,6 +792,7 @@ int main(void)
         WRITE_TEST(write_batch_upsert_without_a_key_at_all_counts_as_null),
         WRITE_TEST(write_batch_upsert_that_finds_a_taken_key_gives_up_with_it),
         WRITE_TEST(write_batch_candidate_is_found_by_its_key_under_a_collation),
+        WRITE_TEST(write_batch_unknown_outcome_of_a_candidate_is_told),
         WRITE_TEST(write_batch_unknown_outcome_is_told_without_a_label),
         WRITE_TEST(write_batch_unsharded_goes_to_the_primary_as_it_is),
         WRITE_TEST(write_on_config_with_an_unknown_section_is_refused),
