@@ -296,7 +296,7 @@ bool write_by_id_exists(struct write_op *op, const struct statement *statement, 
     uint64_t record_id;
     if (!read_txn_open_any(&read, op->engine, op->ns.full, op->version, err))
         return false;
-    *exists = read.coll != NULL && bdoc_find(statement->filter, "_id", &id) &&
+    *exists = read.coll != NULL && write_plain_id(statement->filter, &id) &&
               record_find_id(read.txn, read.coll, &id, &record_id);
     read_txn_close(&read);
     return true;

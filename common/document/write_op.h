@@ -117,6 +117,8 @@ bool write_parse_delete(struct bdoc doc, struct statement *out, struct write_fie
                         struct err *err) ERR_WARN_UNUSED;
 /* What the log needs of the fields; the same documents, borrowed. */
 void write_statement_from_fields(const struct write_fields *fields, struct statement *out);
+/* The filter has only equalities of plain values, {a: 1} or {a: {$eq: 1}}, also inside $and; *id is that of _id. */
+bool write_plain_id(struct bdoc filter, struct bval *id);
 /* True when the filter plainly fixes _id and nothing in the statement needs the leader's judgement: it can be logged
  * without being compiled. */
 bool write_is_plain_by_id(const struct write_op *op, const struct statement *statement,

@@ -4,7 +4,10 @@
 
 #include <string.h>
 
-enum { ERR_CONSTANTS_WITHOUT_PIPELINE = 51198 };
+enum {
+    ERR_CONSTANTS_WITHOUT_PIPELINE = 51198,
+    PLAIN_FILTER_DEPTH = 2, /* levels of $and in a filter that needs no compiling */
+};
 
 static void set_flag(struct statement *statement, unsigned flag, bool on)
 {
@@ -41,19 +44,55 @@ static bool is_plain_value(uint8_t type)
     return type != BT_DOCUMENT && type != BT_ARRAY && type != BT_REGEX && type != BT_UNDEFINED;
 }
 
-/* Only equalities of plain values, one of them for _id. */
-static bool filter_is_plain(struct bdoc filter)
+/* {$eq: v} is v. */
+static struct bval strip_eq(const struct bval *val)
+{
+    struct biter iter;
+    struct belem only;
+    if (val->type != BT_DOCUMENT || bdoc_count(bval_doc(val)) != 1)
+        return *val;
+    biter_init(&iter, bval_doc(val));
+    (void)biter_next(&iter, &only);
+    return strcmp(only.key, "$eq") == 0 ? only.val : *val;
+}
+
+static bool each_is_plain(struct bdoc filter, int depth, struct bval *id);
+
+/* The operand of $and. */
+static bool all_are_plain(const struct bval *list, int depth, struct bval *id)
 {
     struct biter iter;
     struct belem elem;
-    bool has_id = false;
+    if (list->type != BT_ARRAY || depth == 0 || bdoc_is_empty(bval_doc(list)))
+        return false;
+    biter_init(&iter, bval_doc(list));
+    while (biter_next(&iter, &elem))
+        if (elem.val.type != BT_DOCUMENT || !each_is_plain(bval_doc(&elem.val), depth - 1, id))
+            return false;
+    return true;
+}
+
+static bool each_is_plain(struct bdoc filter, int depth, struct bval *id)
+{
+    struct biter iter;
+    struct belem elem;
     biter_init(&iter, filter);
     while (biter_next(&iter, &elem)) {
-        if (!is_plain_value(elem.val.type) || elem.key[0] == '$')
+        struct bval val = strip_eq(&elem.val);
+        bool plain = elem.key[0] == '$' ? strcmp(elem.key, "$and") == 0 && all_are_plain(&elem.val, depth, id)
+                                        : is_plain_value(val.type);
+        if (!plain)
             return false;
-        has_id |= strcmp(elem.key, "_id") == 0;
+        if (id->type == BT_EOO && strcmp(elem.key, "_id") == 0)
+            *id = val;
     }
-    return has_id;
+    return true;
+}
+
+bool write_plain_id(struct bdoc filter, struct bval *id)
+{
+    *id = BVAL_MISSING;
+    return each_is_plain(filter, PLAIN_FILTER_DEPTH, id) && id->type != BT_EOO;
 }
 
 /* Operators whose operands are never predicates, so that no regular expression can hide in them. */
@@ -81,10 +120,11 @@ static bool update_is_plain(const struct bval *update)
 bool write_is_plain_by_id(const struct write_op *op, const struct statement *statement,
                           const struct write_fields *fields)
 {
+    struct bval id;
     return op->default_order == NULL && op->validation.filter == NULL && !op->validation.many_ids &&
            fields->collation.data == NULL && fields->constants.data == NULL && !fields->upsert_supplied &&
            fields->hint.type == BT_EOO && statement->sort.data == NULL && statement->array_filters.data == NULL &&
-           filter_is_plain(statement->filter) && update_is_plain(&statement->update);
+           write_plain_id(statement->filter, &id) && update_is_plain(&statement->update);
 }
 
 /* The statement's collation, or the collection's. */

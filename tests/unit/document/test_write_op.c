@@ -63,6 +63,28 @@ static void update_ordered_batch_stops_at_an_error(void **state)
     fixture_close(&fixture);
 }
 
+static void update_by_id_in_any_spelling_shares_a_log_entry(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_open(&fixture);
+    fixture_expect(&fixture,
+                   "{'insert': 'c', 'documents': [{'_id': 1, 'k': 1}, {'_id': 2, 'k': 1}, {'_id': 3, 'k': 1}]}",
+                   "{'n': 3}");
+    unsigned before = fixture.history_count;
+    fixture_expect(&fixture,
+                   "{'update': 'c', 'updates': [{'q': {'_id': 1}, 'u': {'$set': {'a': 1}}},"
+                   " {'q': {'_id': {'$eq': 2}}, 'u': {'$set': {'a': 1}}},"
+                   " {'q': {'$and': [{'k': 1}, {'_id': {'$eq': 3}}]}, 'u': {'$set': {'a': 1}}},"
+                   " {'q': {'_id': 3, 'k': {'$eq': 2}}, 'u': {'$set': {'a': 2}}}]}",
+                   "{'n': 3, 'nModified': 3}");
+    assert_int_equal(fixture.history_count, before + 1);
+    fixture_expect(&fixture, "{'update': 'c', 'updates': [{'q': {'_id': {'$eq': 9}}, 'u': {'$set': {'a': 1}}}]}",
+                   "{'n': 0}");
+    assert_int_equal(fixture.history_count, before + 1);
+    fixture_close(&fixture);
+}
+
 static void update_that_matches_nothing_takes_a_round_and_no_log_entry(void **state)
 {
     (void)state;
@@ -377,6 +399,7 @@ int main(void)
         cmocka_unit_test(update_operators_replacement_and_upsert_report_their_counts),
         cmocka_unit_test(update_later_statement_sees_earlier_ones),
         cmocka_unit_test(update_ordered_batch_stops_at_an_error),
+        cmocka_unit_test(update_by_id_in_any_spelling_shares_a_log_entry),
         cmocka_unit_test(update_that_matches_nothing_takes_a_round_and_no_log_entry),
         cmocka_unit_test(update_multi_of_many_documents_touches_each_once),
         cmocka_unit_test(update_multi_that_has_begun_waits_for_a_busy_log),
