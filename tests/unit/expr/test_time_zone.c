@@ -2,6 +2,7 @@
 #include "expr/time_zone.h"
 #include "tests/unit/cmocka_all.h"
 
+#include <pthread.h>
 #include <string.h>
 
 static struct time_zone find(const char *name)
@@ -60,6 +61,35 @@ static void zone_names_that_are_none(void **state)
     assert_int_equal(find("UTC").offset_ms, 0);
 }
 
+/* How many look-ups failed, as a pointer. */
+static void *look_up_places(void *arg)
+{
+    static const char *const names[] = {"Europe/Paris", "Asia/Tokyo", "Australia/Sydney", "America/Chicago"};
+    uintptr_t offset = (uintptr_t)arg;
+    uintptr_t failed = 0;
+    for (uintptr_t i = 0; i < 200; i++) {
+        struct time_zone zone;
+        const char *name = names[(i + offset) % 4];
+        bool found = time_zone_find(name, strlen(name), &zone);
+        failed += !found || time_zone_offset_ms(&zone, at(2024, 7, 1, 0)) == 0 ? 1 : 0;
+    }
+    return (void *)failed;
+}
+
+/* Several threads read the same new places at once. */
+static void zone_tables_are_shared_by_threads(void **state)
+{
+    pthread_t threads[4];
+    (void)state;
+    for (uintptr_t i = 0; i < 4; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, look_up_places, (void *)i), 0);
+    for (int i = 0; i < 4; i++) {
+        void *failed;
+        pthread_join(threads[i], &failed);
+        assert_null(failed);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -67,6 +97,7 @@ int main(void)
         cmocka_unit_test(zone_far_future_follows_the_rules),
         cmocka_unit_test(zone_local_time_that_is_missing_or_twice_there),
         cmocka_unit_test(zone_names_that_are_none),
+        cmocka_unit_test(zone_tables_are_shared_by_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
