@@ -2,6 +2,7 @@
  * out later tests the earlier branches on it, so no set of given documents has to be kept. */
 #include "plan/planner.h"
 
+#include "base/mem.h"
 #include "query/filter_part.h"
 
 #include <string.h>
@@ -66,25 +67,37 @@ static bool add_piece(struct planner *planner, const struct branch_scan *best, b
     return true;
 }
 
-static void add_branches(struct planner *planner, const struct filter_branch *branches, uint32_t count, bool ordered)
+/* False: some branch has no index, or there are too many walks. */
+static bool collect_branches(struct planner *planner, const struct filter_branch *branches, uint32_t count,
+                             bool ordered, struct plan *plan)
 {
-    struct candidate candidate = {.plan = {.kind = ordered ? PLAN_MERGE : PLAN_UNION}};
-    struct plan *plan = &candidate.plan;
-    plan->scans = arena_alloc(planner->arena, PLAN_SCANS_MAX * sizeof *plan->scans);
-    plan->sorted = ordered || !planner_wants_order(planner);
-    plan->merge_sort = ordered ? planner->request->sort : NULL;
     for (uint32_t i = 0; i < count; i++) {
         struct branch_scan best;
         if (filter_is_never(branches[i].whole))
             continue;
         if (!best_scan(planner, branches[i].whole, ordered, &best) ||
             !add_piece(planner, &best, ordered, branches[i].part, plan))
-            return;
+            return false;
     }
-    if (plan->scan_count == 0)
-        plan->kind = PLAN_NOTHING;
-    candidate_finish(planner, &candidate);
-    planner_add(planner, &candidate);
+    return true;
+}
+
+static void add_branches(struct planner *planner, const struct filter_branch *branches, uint32_t count, bool ordered)
+{
+    struct candidate candidate = {.plan = {.kind = ordered ? PLAN_MERGE : PLAN_UNION}};
+    struct plan *plan = &candidate.plan;
+    struct plan_scan *scans = mem_alloc_array(PLAN_SCANS_MAX, sizeof *scans);
+    plan->scans = scans;
+    plan->sorted = ordered || !planner_wants_order(planner);
+    plan->merge_sort = ordered ? planner->request->sort : NULL;
+    if (collect_branches(planner, branches, count, ordered, plan)) {
+        if (plan->scan_count == 0)
+            plan->kind = PLAN_NOTHING;
+        plan->scans = arena_copy(planner->arena, scans, plan->scan_count * sizeof *scans);
+        candidate_finish(planner, &candidate);
+        planner_add(planner, &candidate);
+    }
+    mem_free(scans);
 }
 
 void planner_add_branches(struct planner *planner)

@@ -1,5 +1,6 @@
 #include "plan/planner.h"
 
+#include "base/mem.h"
 #include "bson/keyenc.h"
 #include "expr/writer.h"
 #include "query/filter_part.h"
@@ -313,13 +314,15 @@ static void add_merge(struct planner *planner, const struct plan_scan *scan, uin
 {
     struct candidate candidate = {.plan = {.kind = PLAN_MERGE, .sorted = true, .merge_sort = planner->request->sort}};
     struct plan *plan = &candidate.plan;
-    plan->scans = arena_alloc(planner->arena, PLAN_SCANS_MAX * sizeof *plan->scans);
-    if (!order_split_scan(planner->arena, scan, split, plan->scans, PLAN_SCANS_MAX, &plan->scan_count))
-        return;
-    for (uint32_t i = 0; i < plan->scan_count; i++)
-        plan->scans[i].backward = backward;
-    candidate_finish(planner, &candidate);
-    planner_add(planner, &candidate);
+    struct plan_scan *pieces = mem_alloc_array(PLAN_SCANS_MAX, sizeof *pieces);
+    if (order_split_scan(planner->arena, scan, split, pieces, PLAN_SCANS_MAX, &plan->scan_count)) {
+        plan->scans = arena_copy(planner->arena, pieces, plan->scan_count * sizeof *pieces);
+        for (uint32_t i = 0; i < plan->scan_count; i++)
+            plan->scans[i].backward = backward;
+        candidate_finish(planner, &candidate);
+        planner_add(planner, &candidate);
+    }
+    mem_free(pieces);
 }
 
 static void add_scan(struct planner *planner, const struct index_def *index, const struct plan_scan *scan, bool hinted)
