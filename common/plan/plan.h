@@ -1,7 +1,7 @@
 /* Chooses how the documents of a filter are found: by _id, through one index or several, or by walking all records.
  * Called once per command on a worker, inside its read transaction; the plan outlives it and is checked again when a
  * cursor goes on. The choice among several indexes is made by running each for a bounded number of steps
- * (plan/trial.h); the outcome is remembered for queries of the same shape (plan/cache.h). */
+ * (plan/trial.c); the outcome is remembered for queries of the same shape (plan/cache.h). */
 #ifndef SHERD_PLAN_PLAN_H
 #define SHERD_PLAN_PLAN_H
 
