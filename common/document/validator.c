@@ -1,5 +1,6 @@
 #include "document/validator.h"
 
+#include "base/interrupt.h"
 #include "base/log.h"
 #include "query/explain_failure.h"
 
@@ -31,10 +32,15 @@ bool validator_compile(struct arena *arena, const struct validator *validator, c
     return true;
 }
 
-static bool matches(const struct filter *filter, struct bdoc doc)
+/* False, and *err, when the operation has to end: then nobody knows. An expression that fails doesn't let the document
+ * pass. */
+static bool test(const struct filter *filter, struct bdoc doc, bool *matched, struct err *err)
 {
-    /* An expression that fails doesn't let the document pass. */
-    return filter_matches(filter, doc);
+    struct err failed;
+    if (filter_eval(filter, doc, NULL, matched, &failed))
+        return true;
+    *matched = false;
+    return interrupt_check(err);
 }
 
 static void append_details(const struct filter *filter, struct bdoc doc, bson_t *info)
@@ -77,9 +83,13 @@ static void log_failure(const struct filter *filter, struct bdoc doc)
 bool validator_check(const struct validator *validator, const struct filter *filter, struct bdoc before,
                      struct bdoc after, struct err *err)
 {
-    if (matches(filter, after))
-        return true;
-    if (validator->level == VALIDATOR_MODERATE && before.data != NULL && !matches(filter, before))
+    bool fits;
+    bool did_fit = true;
+    if (!test(filter, after, &fits, err))
+        return false;
+    if (!fits && validator->level == VALIDATOR_MODERATE && before.data != NULL && !test(filter, before, &did_fit, err))
+        return false;
+    if (fits || !did_fit)
         return true;
     if (validator->action != VALIDATOR_ERROR)
         log_failure(filter, after);

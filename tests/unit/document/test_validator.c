@@ -2,6 +2,7 @@
 
 #include "tests/unit/document/fixture.h"
 
+#include "base/interrupt.h"
 #include "document/validator.h"
 
 static void expect_write_error(struct fixture *fixture, const char *command, int code)
@@ -135,6 +136,50 @@ static void apply_tells_what_to_do_with_a_tested_version(void **state)
                      VALIDATOR_PASS);
 }
 
+/* Level "moderate" lets pass what replaces an invalid document: one that nobody had the time to look at isn't that. */
+static void an_interrupted_look_at_the_old_document_lets_nothing_pass(void **state)
+{
+    (void)state;
+    enum { ITEMS = 4 * INTERRUPT_EVERY };
+    struct arena arena;
+    struct err err;
+    struct expr_env env = {0};
+    const struct filter *filter;
+    const char *json = "{\"$expr\": {\"$allElementsTrue\": {\"$map\": {\"input\": \"$a\", \"in\": {\"$gte\": "
+                       "[\"$$this\", 0]}}}}}";
+    bson_t *source = bson_new_from_json((const uint8_t *)json, -1, NULL);
+    bson_t *invalid = bson_new_from_json((const uint8_t *)"{\"_id\": 1, \"a\": [-1]}", -1, NULL);
+    bson_t valid = BSON_INITIALIZER;
+    bson_t items;
+    struct interrupt interrupt = {.deadline_ms = INT64_MAX};
+    BSON_APPEND_INT32(&valid, "_id", 1);
+    BSON_APPEND_ARRAY_BEGIN(&valid, "a", &items);
+    for (int i = 0; i < ITEMS; i++)
+        BSON_APPEND_INT32(&items, "0", i);
+    bson_append_array_end(&valid, &items);
+    struct validator validator = {.source = bdoc_of(source), .level = VALIDATOR_MODERATE, .version = 77};
+    arena_init(&arena);
+    assert_true(validator_compile(&arena, &validator, &env, &filter, &err));
+    assert_false(validator_check(&validator, filter, bdoc_of(&valid), bdoc_of(invalid), &err));
+    assert_int_equal(err.code, 121);
+    struct interrupt *before = interrupt_enter(&interrupt);
+    interrupt_kill(&interrupt, 11601);
+    interrupt_steps = 0;
+    assert_false(validator_check(&validator, filter, bdoc_of(&valid), bdoc_of(invalid), &err));
+    assert_int_equal(err.code, 11601);
+    /* Nor is a document invalid that nobody had the time to look at. */
+    assert_false(validator_check(&validator, filter, (struct bdoc){0}, bdoc_of(&valid), &err));
+    assert_int_equal(err.code, 11601);
+    validator.action = VALIDATOR_WARN;
+    assert_false(validator_check(&validator, filter, (struct bdoc){0}, bdoc_of(&valid), &err));
+    assert_int_equal(err.code, 11601);
+    interrupt_enter(before);
+    arena_deinit(&arena);
+    bson_destroy(source);
+    bson_destroy(invalid);
+    bson_destroy(&valid);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -146,6 +191,7 @@ int main(void)
         cmocka_unit_test(an_update_that_changes_nothing_is_no_failure),
         cmocka_unit_test(a_validator_compares_strings_as_the_collection_does),
         cmocka_unit_test(apply_tells_what_to_do_with_a_tested_version),
+        cmocka_unit_test(an_interrupted_look_at_the_old_document_lets_nothing_pass),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
