@@ -42,7 +42,7 @@ struct document_ttl {
 struct ttl_job {
     uint8_t uuid[UUID_BYTES];
     uint32_t index_id;
-    int64_t expire_secs;
+    bool by_options;     /* after the time that the collection's options say, not the index */
     struct buf position; /* the next batch begins behind it */
     bool done;           /* nothing more in this pass */
 };
@@ -90,13 +90,14 @@ static bool is_stopped(struct document_ttl *ttl)
 
 /* ---- what expires ---- */
 
-static void add_job(struct ttl_jobs *jobs, const struct collection *coll, const struct index_def *index, int64_t secs)
+static void add_job(struct ttl_jobs *jobs, const struct collection *coll, const struct index_def *index,
+                    bool by_options)
 {
     if (jobs->count == TTL_JOBS_MAX)
         return;
     jobs->items = mem_realloc(jobs->items, (jobs->count + 1) * sizeof *jobs->items);
     struct ttl_job *job = &jobs->items[jobs->count++];
-    *job = (struct ttl_job){.index_id = index->id, .expire_secs = secs, .position = BUF_INIT};
+    *job = (struct ttl_job){.index_id = index->id, .by_options = by_options, .position = BUF_INIT};
     memcpy(job->uuid, coll->uuid, UUID_BYTES);
 }
 
@@ -110,6 +111,22 @@ static bool expire_secs_of(struct bdoc spec, int64_t *secs)
         return false;
     *secs = (int64_t)number;
     return true;
+}
+
+static bool options_expire(const struct collection_traits *traits)
+{
+    return traits->expire_after >= 0 && traits->expire_after <= TTL_EXPIRE_MAX_SECS;
+}
+
+/* What holds now: a pass may take long, and collMod may give documents more time meanwhile. */
+static bool expire_secs_now(const struct ttl_job *job, const struct collection *coll, const struct index_def *index,
+                            int64_t *secs)
+{
+    const struct collection_traits *traits = collection_traits(coll);
+    if (!job->by_options)
+        return expire_secs_of(index->spec, secs);
+    *secs = traits->expire_after;
+    return options_expire(traits);
 }
 
 /* An index that has every document of a time series under its time. */
@@ -134,15 +151,15 @@ static void collect_of(struct ttl_jobs *jobs, const struct collection *coll)
         int64_t secs;
         if (index->state == INDEX_READY && index->field_count == 1 && !index->is_id && !index->hashed &&
             expire_secs_of(index->spec, &secs))
-            add_job(jobs, coll, index, secs);
+            add_job(jobs, coll, index, false);
     }
-    if (traits->expire_after < 0 || traits->expire_after > TTL_EXPIRE_MAX_SECS)
+    if (!options_expire(traits))
         return;
     const struct index_def *own = traits->clustered ? coll->indexes[0] : NULL;
     if (traits->kind == COLLECTION_TIMESERIES)
         own = time_index(coll, traits->time_field);
     if (own != NULL)
-        add_job(jobs, coll, own, traits->expire_after);
+        add_job(jobs, coll, own, true);
 }
 
 static bool collect(struct document_ttl *ttl, struct ttl_jobs *jobs, struct err *err)
@@ -215,7 +232,7 @@ static void take_record(const struct read_txn *read, const struct index_def *ind
     buf_deinit(&scratch);
 }
 
-static void walk(const struct read_txn *read, const struct index_def *index, struct ttl_job *job,
+static void walk(const struct read_txn *read, const struct index_def *index, int64_t secs, struct ttl_job *job,
                  struct ttl_batch *batch)
 {
     struct buf low = BUF_INIT;
@@ -224,7 +241,7 @@ static void walk(const struct read_txn *read, const struct index_def *index, str
     struct index_cursor cursor;
     struct index_entry entry;
     int looked = 0;
-    date_bounds(index, clock_wall_ms() - job->expire_secs * 1000, &low, &high, &bounds);
+    date_bounds(index, clock_wall_ms() - secs * 1000, &low, &high, &bounds);
     index_cursor_open(&cursor, read->txn, index, &bounds, index->fields[0].descending);
     if (job->position.len > 0 && !index_cursor_restore(&cursor, job->position.data, job->position.len))
         job->done = true;
@@ -266,9 +283,10 @@ static bool find_batch(struct document_ttl *ttl, struct ttl_job *job, struct ttl
 {
     struct read_txn read = {0};
     const struct index_def *index;
+    int64_t secs;
     bool ok = open_collection(ttl, job, batch, &read, &index, err);
-    if (ok && index != NULL)
-        walk(&read, index, job, batch);
+    if (ok && index != NULL && expire_secs_now(job, read.coll, index, &secs))
+        walk(&read, index, secs, job, batch);
     else
         job->done = true;
     read_txn_close(&read);

@@ -135,6 +135,10 @@ static void barrier(void *arg, void (*done)(void *done_arg, bool ok), void *done
 static bool check_leader(void *arg, struct err *err)
 {
     struct fixture *fixture = arg;
+    void (*hook)(struct fixture *) = fixture->on_check_leader;
+    fixture->on_check_leader = NULL;
+    if (hook != NULL)
+        hook(fixture);
     return !fixture->not_leader || err_set(err, ERR_NotWritablePrimary, "not the leader");
 }
 
@@ -155,13 +159,12 @@ static void open_sized(struct fixture *fixture, const struct document_ownership 
     fixture->proposed_end = &fixture->proposed;
     snprintf(fixture->dir, sizeof fixture->dir, "/tmp/sherd-document-XXXXXX");
     assert_non_null(mkdtemp(fixture->dir));
-    struct store_options options = {
-        .dir = fixture->dir,
-        .create = true,
-        .map_bytes = map_bytes,
-        .ahead_bytes = ahead_bytes,
-        .filter_hooks = filter_hooks,
-        .collection_hooks = traits_store_hooks()};
+    struct store_options options = {.dir = fixture->dir,
+                                    .create = true,
+                                    .map_bytes = map_bytes,
+                                    .ahead_bytes = ahead_bytes,
+                                    .filter_hooks = filter_hooks,
+                                    .collection_hooks = traits_store_hooks()};
     if (!store_open(&options, &fixture->store, &err))
         fail_msg("%s", err.msg);
     struct document_engine_options engine = {

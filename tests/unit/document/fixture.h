@@ -30,6 +30,7 @@ struct fixture {
     struct queued_command *history; /* everything applied, newest first */
     unsigned history_count;
     unsigned barriers;
+    void (*on_check_leader)(struct fixture *fixture); /* called once, at the next look who leads; NULL: nothing is */
     const struct document_ownership *ownership;
     struct op_registry *ops; /* the test's own, shows its requests; NULL: none */
     /* Applies kinds that are not the document layer's; NULL: there are none. */

@@ -142,6 +142,30 @@ static void much_goes_in_several_log_commands(void **state)
     fixture_close(&fixture);
 }
 
+static void keep_for_ever(struct fixture *fixture)
+{
+    fixture_expect(fixture, "{'collMod': 'c', 'index': {'name': 'i', 'expireAfterSeconds': 100000000}}", "{'ok': 1.0}");
+}
+
+static void wait_for_the_second_look(struct fixture *fixture)
+{
+    fixture->on_check_leader = keep_for_ever;
+}
+
+/* The pass looks who leads at its beginning and before each batch. */
+static void a_longer_time_holds_at_once_in_the_middle_of_a_pass(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_open(&fixture);
+    make_index(&fixture, "'key': {'d': 1}, 'expireAfterSeconds': 60");
+    insert(&fixture, "{'_id': 1, 'd': @}, {'_id': 2, 'd': @}");
+    fixture.on_check_leader = wait_for_the_second_look;
+    pass(&fixture);
+    fixture_expect(&fixture, "{'count': 'c'}", "{'n': 2}");
+    fixture_close(&fixture);
+}
+
 static void a_follower_and_a_disabled_monitor_delete_nothing(void **state)
 {
     (void)state;
@@ -198,6 +222,7 @@ int main(void)
         cmocka_unit_test(descending_and_partial_indexes_are_heeded),
         cmocka_unit_test(clustered_and_timeseries_expire_by_their_own_dates),
         cmocka_unit_test(much_goes_in_several_log_commands),
+        cmocka_unit_test(a_longer_time_holds_at_once_in_the_middle_of_a_pass),
         cmocka_unit_test(a_follower_and_a_disabled_monitor_delete_nothing),
         cmocka_unit_test(a_busy_log_ends_the_pass_and_the_next_goes_on),
         cmocka_unit_test(the_thread_starts_sleeps_and_stops),
