@@ -38,9 +38,10 @@ bool filter_matches(const struct filter *filter, struct bdoc doc);
 /* The same with the error told, and `match` (may be NULL) filled when *matched. */
 bool filter_eval(const struct filter *filter, struct bdoc doc, struct filter_match *match, bool *matched,
                  struct err *err) ERR_WARN_UNUSED;
-/* Test of a value that stands under a name of its own: an array filter ({"elem.x": 1}: name "elem", value the array's
- * element). */
-bool filter_matches_value(const struct filter *filter, const char *name, const struct bval *value);
+/* filter_eval of a value that stands under a name of its own: an array filter ({"elem.x": 1}: name "elem", value the
+ * array's element). */
+bool filter_eval_value(const struct filter *filter, const char *name, const struct bval *value, bool *matched,
+                       struct err *err) ERR_WARN_UNUSED;
 
 /* {$gt: 5}: a document whose first name is an operator (a DBRef is none). Such a value is a condition, any other a
  * constant. */

@@ -430,7 +430,8 @@ bool filter_eval(const struct filter *filter, struct bdoc doc, struct filter_mat
     return !eval.failed;
 }
 
-bool filter_matches_value(const struct filter *filter, const char *name, const struct bval *value)
+bool filter_eval_value(const struct filter *filter, const char *name, const struct bval *value, bool *matched,
+                       struct err *err)
 {
     alignas(max_align_t) unsigned char storage[WRAPPER_STORAGE_BYTES];
     struct arena scratch;
@@ -450,7 +451,7 @@ bool filter_matches_value(const struct filter *filter, const char *name, const s
     }
     uint32_t len = (uint32_t)(at - doc) + 1;
     store_le32(doc, len);
-    bool matched = filter_matches(filter, (struct bdoc){.data = doc, .len = len});
+    bool ok = filter_eval(filter, (struct bdoc){.data = doc, .len = len}, NULL, matched, err);
     arena_deinit(&scratch);
-    return matched;
+    return ok;
 }

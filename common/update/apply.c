@@ -50,6 +50,13 @@ static bool matched_position(struct applier *a, char *name, size_t *len)
     return true;
 }
 
+static bool filtered_matches(struct applier *a, const struct update_node *node, const struct bval *val)
+{
+    bool matched = false;
+    a->failed = a->failed || !filter_eval_value(node->filter, node->filter_name, val, &matched, a->err);
+    return matched && !a->failed;
+}
+
 static bool node_selects(struct applier *a, const struct update_node *node, const struct belem *elem)
 {
     char name[WRITER_INDEX_BYTES];
@@ -63,7 +70,7 @@ static bool node_selects(struct applier *a, const struct update_node *node, cons
     case NODE_ALL:
         return true;
     case NODE_FILTERED:
-        return filter_matches_value(node->filter, node->filter_name, &elem->val);
+        return filtered_matches(a, node, &elem->val);
     }
     return false;
 }
@@ -409,8 +416,9 @@ static bool apply_root(struct applier *a, struct bdoc doc, struct buf *out)
 
 bool update_apply_tree(struct applier *a, struct bdoc doc, struct buf *out)
 {
-    if (apply_root(a, doc, out))
-        return true;
+    bool ok = apply_root(a, doc, out);
+    if (ok || a->failed)
+        return !a->failed;
     /* Of several errors the one of the least path is told. */
     struct buf unwanted = BUF_INIT;
     a->diagnosing = true;

@@ -345,13 +345,17 @@ static bool compile_pull(struct update_compiler *c, struct update_op *op)
     return true;
 }
 
-static bool pulls(const struct update_op *op, const struct bval *val, const struct bval_order *order)
+static bool pulls(const struct update_op *op, const struct bval *val, const struct bval_order *order, bool *pulled,
+                  struct err *err)
 {
+    *pulled = false;
     if (op->filter == NULL)
-        return bval_equal_ordered(&op->arg, val, order);
-    if (op->filter_by_value)
-        return filter_matches_value(op->filter, "", val);
-    return val->type == BT_DOCUMENT && filter_matches(op->filter, bval_doc(val));
+        *pulled = bval_equal_ordered(&op->arg, val, order);
+    else if (op->filter_by_value)
+        return filter_eval_value(op->filter, "", val, pulled, err);
+    else if (val->type == BT_DOCUMENT)
+        return filter_eval(op->filter, bval_doc(val), NULL, pulled, err);
+    return true;
 }
 
 static bool apply_pull(struct applier *a, const struct update_op *op, const struct bval *existing, struct outcome *out)
@@ -367,13 +371,17 @@ static bool apply_pull(struct applier *a, const struct update_op *op, const stru
     size_t kept = 0;
     struct value_set gone_values;
     value_set_init(&gone_values, &unwanted, unwanted.count, items.count, a->update->order);
-    for (size_t i = 0; i < items.count; i++) {
-        bool gone = op->push != NULL ? value_set_has(&gone_values, &items.vals[i])
-                                     : pulls(op, &items.vals[i], a->update->order);
+    bool ok = true;
+    for (size_t i = 0; ok && i < items.count; i++) {
+        bool gone = op->push != NULL && value_set_has(&gone_values, &items.vals[i]);
+        ok = op->push != NULL || pulls(op, &items.vals[i], a->update->order, &gone, a->err);
         if (!gone)
             items.vals[kept++] = items.vals[i];
     }
     value_set_deinit(&gone_values);
+    a->failed |= !ok;
+    if (!ok)
+        return false;
     if (kept < items.count)
         set_items(a, &items, 0, kept, out);
     return true;

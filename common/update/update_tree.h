@@ -141,6 +141,7 @@ struct applier {
     struct err *err;
     bool insert; /* $setOnInsert counts */
     bool modified;
+    bool failed;     /* a predicate could not be evaluated: *err says why */
     bool diagnosing; /* a second run after an error: fields in the order of their names, to find the error that comes
                         first */
 };

@@ -312,6 +312,26 @@ static void update_touches_tells_which_paths_may_change(void **state)
     arena_deinit(&arena);
 }
 
+/* An element that nobody could look at is neither kept nor changed on that ground. */
+static void update_whose_predicate_fails_changes_nothing(void **state)
+{
+#define TEXTS "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab', 'a'"
+#define SLOW  "{'$regex': '^(a|a?)+$'}"
+    static const struct apply_case cases[] = {
+        {.update = "{'$pull': {'a': " SLOW "}}", .doc = "{'a': [" TEXTS "]}", .code = 51156},
+        {.update = "{'$pull': {'a': {'x': " SLOW "}}}",
+         .doc = "{'a': [{'x': [" TEXTS "]}, {'x': 'a'}]}",
+         .code = 51156},
+        {.update = "{'$set': {'a.$[e]': 1}}",
+         .doc = "{'a': [" TEXTS "]}",
+         .code = 51156,
+         .array_filters = "[{'e': " SLOW "}]"},
+        {.update = "{'$pull': {'a': " SLOW "}}", .doc = "{'a': ['aab', 'aa']}", .want = "{'a': ['aab']}"},
+    };
+    (void)state;
+    check_all(cases, sizeof cases / sizeof cases[0]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -326,6 +346,7 @@ int main(void)
         cmocka_unit_test(update_replacement_keeps_the_id_in_front),
         cmocka_unit_test(update_pipeline_computes_from_the_document),
         cmocka_unit_test(update_result_over_16_mib_is_refused),
+        cmocka_unit_test(update_whose_predicate_fails_changes_nothing),
         cmocka_unit_test(update_touches_tells_which_paths_may_change),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
