@@ -16,6 +16,11 @@
 
 #include <string.h>
 
+enum {
+    EXPLAIN_SINK = 51029, /* MongoDB's number */
+    EXPLAIN_MAX_TIME_MS = INT32_MAX,
+};
+
 /* One explain under way. */
 struct explaining {
     struct command_ctx *ctx;   /* the explain command */
@@ -218,8 +223,12 @@ static void make_reply(const struct explaining *e, const struct scatter *scatter
     if (e->aggregates && e->target.count > 1) {
         reply.shards_part = e->split.shard;
         reply.merger_part = e->split.merge;
+        reply.merge_sort = e->split.merge_sort;
+        reply.ns = e->ns.full;
     }
-    if (e->aggregates)
+    if (e->aggregates && !e->targeting.key.data)
+        explain_reply_whole(&reply);
+    else if (e->aggregates)
         explain_reply_aggregate(&reply);
     else
         explain_reply_plan(&reply);
@@ -252,6 +261,9 @@ static bool compile(struct explaining *e, const struct route *route, struct err 
     if (!field_require(e->inner->body, "pipeline", err) || !field_get_array(e->inner->body, "pipeline", &stages, err) ||
         !pipeline_compile(&e->ctx->arena, stages, &e->env, &e->pipeline, err))
         return false;
+    struct bval spec;
+    if (strcmp(e->verbosity, "queryPlanner") != 0 && pipeline_sink_stage(e->pipeline, &spec))
+        return err_set(err, EXPLAIN_SINK, "explain of $out and $merge takes the verbosity queryPlanner only");
     pipeline_lead(e->pipeline, &e->ctx->arena, &lead);
     e->filter = lead.match;
     return true;
@@ -376,6 +388,13 @@ enum command_status explain_command(struct command_ctx *ctx, struct bdoc command
                                     struct err *err)
 {
     struct explaining e = {.ctx = ctx, .verbosity = verbosity};
+    int64_t max_time_ms = 0;
+    if (!field_get_i64_in(command, "maxTimeMS", 0, EXPLAIN_MAX_TIME_MS, &max_time_ms, err))
+        return COMMAND_ERROR;
+    if (max_time_ms > 0 && deadline_after_ms(max_time_ms) < ctx->deadline_ms) {
+        ctx->max_time_ms = max_time_ms;
+        command_ctx_set_deadline(ctx, deadline_after_ms(max_time_ms));
+    }
     if (!sub_command_new(ctx, ctx->db, command, &e.inner, err))
         return COMMAND_ERROR;
     bool ok = explain_inner(&e, err);

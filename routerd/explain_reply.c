@@ -209,6 +209,29 @@ static void append_array(bson_t *out, const char *name, struct bdoc array)
     bval_append(out, name, -1, &val);
 }
 
+/* Streams of the shards come first, then what the router does with them. */
+static void append_merger(const struct explain_reply *reply, bson_t *out)
+{
+    bson_t list, stage, spec;
+    struct biter iter;
+    struct belem elem;
+    uint32_t n = 1;
+    BSON_APPEND_ARRAY_BEGIN(out, "mergerPart", &list);
+    BSON_APPEND_DOCUMENT_BEGIN(&list, "0", &stage);
+    BSON_APPEND_DOCUMENT_BEGIN(&stage, "$mergeCursors", &spec);
+    if (reply->merge_sort.data) {
+        struct bval sort = bval_from_doc(reply->merge_sort);
+        bval_append(&spec, "sort", -1, &sort);
+    }
+    BSON_APPEND_UTF8(&spec, "nss", reply->ns ? reply->ns : "");
+    bson_append_document_end(&stage, &spec);
+    bson_append_document_end(&list, &stage);
+    if (reply->merger_part.data)
+        for (biter_init(&iter, reply->merger_part); biter_next(&iter, &elem);)
+            request_append_at(&list, n++, &elem.val);
+    bson_append_array_end(out, &list);
+}
+
 /* Each shard under its name, with its plan or its stages. */
 static void append_shards(const struct explain_reply *reply, bson_t *out)
 {
@@ -233,11 +256,18 @@ void explain_reply_aggregate(const struct explain_reply *reply)
         BSON_APPEND_UTF8(out, "mergeType", "mongos");
         BSON_APPEND_DOCUMENT_BEGIN(out, "splitPipeline", &split);
         append_array(&split, "shardsPart", reply->shards_part);
-        append_array(&split, "mergerPart", reply->merger_part.data ? reply->merger_part : bdoc_empty());
+        append_merger(reply, &split);
         bson_append_document_end(out, &split);
     } else {
         BSON_APPEND_NULL(out, "splitPipeline");
     }
     append_shards(reply, out);
     explain_reply_end(reply);
+}
+
+void explain_reply_whole(const struct explain_reply *reply)
+{
+    static const char *const own[] = {"ok", NULL};
+    append_fields(&reply->ctx->reply, reply->scatter->requests[0].reply, own);
+    append_targeting(&reply->targeting, &reply->ctx->reply);
 }

@@ -24,11 +24,15 @@ struct explain_reply {
     /* aggregate: the two halves, arrays; data NULL: the whole pipeline runs on the shard */
     struct bdoc shards_part;
     struct bdoc merger_part;
+    struct bdoc merge_sort; /* the order in which streams are merged; data NULL: any */
+    const char *ns;
 };
 
 /* find, count, distinct, update, delete, findAndModify. */
 void explain_reply_plan(const struct explain_reply *reply);
 void explain_reply_aggregate(const struct explain_reply *reply);
+/* An aggregate on a collection that isn't sharded: the shard's answer as it is. */
+void explain_reply_whole(const struct explain_reply *reply);
 /* targeting, command, serverInfo: the end of both, also alone. */
 void explain_reply_end(const struct explain_reply *reply);
 

@@ -12,6 +12,10 @@
 
 #include <string.h>
 
+enum {
+    ERR_EXPLAIN_SINK = 51029, /* MongoDB's number */
+};
+
 /* ---- find, aggregate ---- */
 
 static uint64_t at_least_zero(int64_t number)
@@ -192,6 +196,11 @@ static bool explain_aggregate(struct command_ctx *ctx, enum explain_verbosity ve
     if (!aggregate_open(ctx, &opened, err))
         return false;
     struct document_cursor *cursor = opened.cursor;
+    struct bval spec;
+    if (verbosity != EXPLAIN_QUERY_PLANNER && pipeline_sink_stage(cursor->pipeline, &spec) != NULL) {
+        opened_read_close(&opened);
+        return err_set(err, ERR_EXPLAIN_SINK, "explain of $out and $merge takes the verbosity queryPlanner only");
+    }
     bool whole = cursor->first_stage == pipeline_stage_count(cursor->pipeline) && cursor->list.len == 0;
     bool ok = explain_opened(ctx, &opened, &info, err);
     if (ok && !whole)
