@@ -136,12 +136,17 @@ static void raise_file_limit(struct router *router)
     }
 }
 
-/* A folder of this process alone: several routers may share a machine. */
+/* A folder of this process alone: several routers may share a machine. Without one that was asked for by name the
+ * router runs all the same: what doesn't fit into memory ends with 292 then. */
 static bool open_temp(struct router *router, struct err *err)
 {
     const char *base = router->options.tmpdir ? router->options.tmpdir : getenv("TMPDIR");
     char *dir = mem_printf("%s/routerd-%d", base && *base ? base : "/tmp", (int)router->options.port);
     bool ok = temp_space_open(dir, TEMP_SPACE_DEFAULT_BYTES, &router->temp, err);
+    if (!ok && !router->options.tmpdir) {
+        log_warn("CONTROL", 8003, "No folder for temporary files; set --tmpdir", LOG_STR("error", err->msg));
+        ok = true;
+    }
     mem_free(dir);
     return ok;
 }
