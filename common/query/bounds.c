@@ -136,15 +136,16 @@ static void add_conjunction(struct builder *b, const struct conjunction *conj)
         add_key_interval(b, &prefixes.items[i]);
 }
 
-/* The first $or is multiplied out: its branches, each with the rest of the predicates. */
-static void add_branches(struct builder *b, const struct conjunction *conj)
+/* The first $or is multiplied out: its branches, each with the rest of the predicates. `depth` $or were already. */
+static void add_branches(struct builder *b, const struct conjunction *conj, uint32_t depth)
 {
     if (b->all || conjunction_is_never(conj))
         return;
     uint32_t at = 0;
     while (at < conj->count && conj->leaves[at]->op != FILTER_OR)
         at++;
-    if (at == conj->count || b->branches + conj->leaves[at]->children.count > BOUNDS_MAX_BRANCHES) {
+    if (at == conj->count || depth == BOUNDS_MAX_DEPTH || conj->count > BOUNDS_MAX_PREDICATES ||
+        b->branches + conj->leaves[at]->children.count > BOUNDS_MAX_BRANCHES) {
         add_conjunction(b, conj); /* what the other predicates say holds all the same */
         return;
     }
@@ -155,7 +156,7 @@ static void add_branches(struct builder *b, const struct conjunction *conj)
             if (j != at)
                 conjunction_add(b->arena, &branch, conj->leaves[j]);
         conjunction_flatten(b->arena, &branch, choices->items[i]);
-        add_branches(b, &branch);
+        add_branches(b, &branch, depth + 1);
     }
 }
 
@@ -194,7 +195,7 @@ void bounds_from_filter(struct arena *arena, const struct filter *filter, const 
     struct conjunction conj = {0};
     *out = (struct bounds){.exact = true, .points = true};
     conjunction_flatten(arena, &conj, filter->root);
-    add_branches(&b, &conj);
+    add_branches(&b, &conj, 0);
     if (!b.all) {
         merge_intervals(out);
         return;

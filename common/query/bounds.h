@@ -16,6 +16,8 @@ enum {
     BOUNDS_MAX_INTERVALS = 4096, /* a product of $in lists beyond this keeps the leading fields' intervals only */
     BOUNDS_MAX_VALUES = 100000,  /* intervals of one field; an $in list beyond gets one around them all */
     BOUNDS_MAX_BRANCHES = 256,   /* of $or; one with more narrows nothing */
+    BOUNDS_MAX_DEPTH = 8,        /* of $or beside each other that are multiplied out, ... */
+    BOUNDS_MAX_PREDICATES = 100, /* ... with so many predicates at most: each branch takes them all */
 };
 
 struct bounds_field {

@@ -182,6 +182,30 @@ static void bounds_of_a_very_long_or_come_from_the_other_predicates(void **state
     arena_deinit(&arena);
 }
 
+/* They were multiplied out one within the other, as deep as the filter is long. */
+static void bounds_of_very_many_ors_take_little_memory(void **state)
+{
+    enum { ORS = 3000, ARENA_MAX_BYTES = 32 * 1024 * 1024 };
+    struct arena arena;
+    struct bounds b;
+    struct buf text = BUF_INIT;
+    (void)state;
+    arena_init(&arena);
+    buf_append(&text, "{'a': 7, '$and': [{'x': 0}", 26);
+    for (int i = 1; i <= ORS; i++) {
+        const char *one = arena_printf(&arena, ", {'$or': [{'x': %d}, {'y': %d}]}", i, i);
+        buf_append(&text, one, strlen(one));
+    }
+    buf_append(&text, "]}", 3);
+    derive(&arena, (const char *)text.data, "{'a': 1}", false, true, &b);
+    assert_in_range(arena.used_bytes, 1, ARENA_MAX_BYTES);
+    assert_int_equal(b.interval_count, 1);
+    assert_true(has_key(&arena, &b, "{'a': 1}", "{'a': 7}"));
+    assert_false(has_key(&arena, &b, "{'a': 1}", "{'a': 8}"));
+    buf_deinit(&text);
+    arena_deinit(&arena);
+}
+
 static void bounds_overlap_a_chunk_range(void **state)
 {
     struct arena arena;
@@ -286,7 +310,7 @@ static void check_pair(struct arena *arena, const char *filter_text, const char 
     if (indexable && filter_compile(arena, json_doc(arena, filter_text), NULL, &filter, &err)) {
         assert_true(bounds_pattern_parse(json_doc(arena, pattern_text), &pattern, &err));
         for (uint32_t i = 0; multikey && i < pattern.field_count; i++)
-        pattern.fields[i].arrays = ~UINT64_C(0);
+            pattern.fields[i].arrays = ~UINT64_C(0);
         bounds_from_filter(arena, filter, &pattern, &bounds);
         struct hit hit = {.bounds = &bounds};
         assert_true(keygen_each_encoded(&gen, doc, look, &hit, &multikey, &err));
@@ -327,6 +351,7 @@ int main(void)
         cmocka_unit_test(bounds_of_a_multikey_index_are_not_intersected),
         cmocka_unit_test(bounds_of_a_very_long_in_list_are_one_interval),
         cmocka_unit_test(bounds_of_a_very_long_or_come_from_the_other_predicates),
+        cmocka_unit_test(bounds_of_very_many_ors_take_little_memory),
         cmocka_unit_test(bounds_overlap_a_chunk_range),
         cmocka_unit_test(bounds_hold_every_matching_document),
     };
