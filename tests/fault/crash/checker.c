@@ -4,6 +4,7 @@
  * of lines "ID VALUE [PAD]" instead of a cluster; --pad ID prints the PAD that belongs to a document. */
 #include "chunks.h"
 #include "history.h"
+#include "kinds.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -257,6 +258,7 @@ static int observe_cluster(const char *uri, struct history *history)
         bool fits = count_agrees(client, documents);
         fits &= point_reads_fit(client, history);
         fits &= chunks_cover_all(client);
+        fits &= kinds_hold(client);
         status = fits ? 0 : 1;
     }
     mongoc_client_destroy(client);

@@ -103,6 +103,22 @@ static void insert_document(struct worker *worker)
     bson_destroy(&doc);
 }
 
+/* {$set: {v: VALUE}} as a pipeline, which the leader evaluates. */
+static enum op_outcome compute_one(mongoc_collection_t *collection, const char *id, int64_t value)
+{
+    bson_t reply;
+    bson_error_t error;
+    bson_t *filter = BCON_NEW("_id", BCON_UTF8(id));
+    bson_t *update = BCON_NEW("0", "{", "$set", "{", "v", "{", "$add", "[", BCON_INT64(value - 1), BCON_INT32(1), "]",
+                              "}", "}", "}");
+    bool ok = mongoc_collection_update_one(collection, filter, update, NULL, &reply, &error);
+    enum op_outcome outcome = hit_outcome(ok, &reply, "matchedCount", &error);
+    bson_destroy(&reply);
+    bson_destroy(update);
+    bson_destroy(filter);
+    return outcome;
+}
+
 static enum op_outcome update_one(mongoc_collection_t *collection, const char *id, const char *operator,
                                   const char * field, int64_t value)
 {
@@ -129,8 +145,10 @@ static void set_document(struct worker *worker)
     struct live_document *document = &worker->live[index];
     int64_t value = document->value + 1;
     journal_begin(worker->base.file, OP_SET, document->id, value);
-    enum op_outcome outcome =
-        load_finish(&worker->base, update_one(worker->documents, document->id, "$set", "v", value));
+    bool compute = prng_below(&worker->base.prng, 2) == 0;
+    enum op_outcome outcome = compute ? compute_one(worker->documents, document->id, value)
+                                      : update_one(worker->documents, document->id, "$set", "v", value);
+    load_finish(&worker->base, outcome);
     if (outcome == OUTCOME_OK) {
         document->value = value;
     } else if (outcome != OUTCOME_NONE) {
@@ -210,14 +228,14 @@ static void *work(void *arg)
 /* ---- setup ---- */
 
 /* Until it works: routers may start before the shards. */
-static bool admin_command(mongoc_client_t *client, const char *json)
+static bool command_until_it_works(mongoc_client_t *client, const char *db, const char *json)
 {
     int64_t deadline = deadline_after_ms(SETUP_PATIENCE_MS);
     bson_error_t error;
     bson_t *command = bson_new_from_json((const uint8_t *)json, -1, &error);
     bool ok = false;
     while (command != NULL && !ok && !deadline_passed(deadline)) {
-        ok = mongoc_client_command_simple(client, "admin", command, NULL, NULL, &error);
+        ok = mongoc_client_command_simple(client, db, command, NULL, NULL, &error);
         if (!ok) {
             clock_sleep_ms(200);
         }
@@ -247,6 +265,26 @@ static bool create_counter(mongoc_collection_t *counters, int file, int64_t numb
     return ok;
 }
 
+static bool admin_command(mongoc_client_t *client, const char *json)
+{
+    return command_until_it_works(client, "admin", json);
+}
+
+/* The documents whose every operation is known get indexes of all kinds, and a validator that all of them pass. */
+static bool index_documents(mongoc_client_t *client)
+{
+    static const char *const commands[] = {
+        "{\"createIndexes\": \"documents\", \"indexes\": [{\"name\": \"w\", \"key\": {\"$**\": 1}},"
+        " {\"name\": \"c\", \"key\": {\"pad\": 1, \"v\": -1}, \"collation\": {\"locale\": \"en\"}},"
+        " {\"name\": \"p\", \"key\": {\"v\": 1}, \"partialFilterExpression\": {\"v\": {\"$gt\": 500000}}}]}",
+        "{\"collMod\": \"documents\", \"validator\": {\"v\": {\"$type\": \"long\"}, \"pad\": {\"$regex\": \"...\"}}}",
+    };
+    bool ok = true;
+    for (size_t i = 0; ok && i < sizeof commands / sizeof commands[0]; i++)
+        ok = command_until_it_works(client, LOAD_DATABASE, commands[i]);
+    return ok;
+}
+
 static bool set_up(const struct load_options *options)
 {
     char path[4096];
@@ -255,6 +293,7 @@ static bool set_up(const struct load_options *options)
     bool ok = admin_command(client, "{\"enableSharding\": \"crash\"}") &&
               admin_command(client, "{\"shardCollection\": \"crash.documents\", \"key\": {\"_id\": \"hashed\"}}") &&
               admin_command(client, "{\"shardCollection\": \"crash.counters\", \"key\": {\"_id\": \"hashed\"}}");
+    ok = ok && index_documents(client) && load_kinds_set_up(client);
     snprintf(path, sizeof path, "%s/setup.journal", options->journal);
     int file = ok ? journal_open(path, &err) : -1;
     mongoc_collection_t *counters = mongoc_client_get_collection(client, LOAD_DATABASE, "counters");
@@ -305,7 +344,7 @@ static void end_worker(struct worker *worker, struct load_worker *sum)
 
 static int run_load(const struct load_options *options)
 {
-    int count = (int)(options->threads + options->ddl_threads);
+    int count = (int)(options->threads + options->ddl_threads + options->kinds_threads);
     struct worker *workers = mem_alloc_array((size_t)count, sizeof *workers);
     pthread_t *threads = mem_alloc_array((size_t)count, sizeof *threads);
     struct load_worker sum = {0};
@@ -315,7 +354,10 @@ static int run_load(const struct load_options *options)
         }
     }
     for (int i = 0; i < count; i++) {
-        thread_start(&threads[i], "load", i < options->threads ? work : load_ddl_work, &workers[i]);
+        void *(*main_of)(void *) = i < options->threads                          ? work
+                                   : i < options->threads + options->ddl_threads ? load_ddl_work
+                                                                                 : load_kinds_work;
+        thread_start(&threads[i], "load", main_of, &workers[i]);
     }
     wait_for_the_end(options->seconds);
     for (int i = 0; i < count; i++) {
@@ -339,7 +381,7 @@ static char *full_uri(const char *uri)
 
 int main(int argc, char **argv)
 {
-    struct load_options load = {.threads = 16, .ddl_threads = 2, .seconds = 3600, .counters = 10};
+    struct load_options load = {.threads = 16, .ddl_threads = 2, .kinds_threads = 3, .seconds = 3600, .counters = 10};
     const struct option options[] = {
         {"uri", OPTION_STR, &load.uri, 0, 0, "URI", "connection string of the routers (required)"},
         {"journal", OPTION_STR, &load.journal, 0, 0, "DIR", "folder of the journals, which must exist (required)"},
@@ -347,6 +389,8 @@ int main(int argc, char **argv)
         {"threads", OPTION_INT, &load.threads, 1, 512, "N", "connections (default 16)"},
         {"ddl-threads", OPTION_INT, &load.ddl_threads, 0, 64, "N",
          "workers that shard, split and drop collections (default 2)"},
+        {"kinds-threads", OPTION_INT, &load.kinds_threads, 0, 64, "N",
+         "workers that change collections of all kinds (default 3)"},
         {"seconds", OPTION_INT, &load.seconds, 1, 86400, "N", "how long, unless SIGTERM comes first"},
         {"counters", OPTION_INT, &load.counters, 1, 1000, "N", "counters shared by all (default 10)"},
         {"setup", OPTION_FLAG, &load.setup, 0, 0, NULL, "shard the collections and create the counters, then exit"},

@@ -1,4 +1,4 @@
-/* What the two kinds of workers of the load program share. */
+/* What the kinds of workers of the load program share. */
 #ifndef SHERD_TESTS_FAULT_CRASH_LOAD_H
 #define SHERD_TESTS_FAULT_CRASH_LOAD_H
 
@@ -17,6 +17,7 @@ struct load_options {
     int64_t run;
     int64_t threads;
     int64_t ddl_threads;
+    int64_t kinds_threads;
     int64_t seconds;
     int64_t counters;
     bool setup;
@@ -46,5 +47,9 @@ enum op_outcome load_finish(struct load_worker *worker, enum op_outcome outcome)
 
 /* A thread's main: makes sharded collections of its own, fills, splits and drops them until load_stop. */
 void *load_ddl_work(void *worker);
+/* A thread's main: changes collections of all kinds, and their indexes and options, until load_stop. */
+void *load_kinds_work(void *worker);
+/* Makes them. */
+bool load_kinds_set_up(mongoc_client_t *client);
 
 #endif
