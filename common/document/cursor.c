@@ -217,17 +217,27 @@ static void cursor_key_append(const struct scan *scan, bson_t *out)
     index_key_value(walk->index, scan->doc, walk->entry.key, walk->entry.key_len, out);
 }
 
-/* What becomes of a stored document before any sort: with returnKey the key of the index entry that it was found by. */
-static struct bdoc result_of(struct document_cursor *cursor, struct bdoc doc)
+static struct bdoc kept_key(const struct document_cursor *cursor)
 {
-    if (!cursor->return_key)
-        return doc;
+    return (struct bdoc){.data = cursor->key_doc.data, .len = (uint32_t)cursor->key_doc.len};
+}
+
+static void keep_key(struct document_cursor *cursor)
+{
     bson_t key = BSON_INITIALIZER;
     cursor_key_append(&cursor->scan, &key);
     buf_clear(&cursor->key_doc);
     buf_append(&cursor->key_doc, bson_get_data(&key), key.len);
     bson_destroy(&key);
-    return (struct bdoc){.data = cursor->key_doc.data, .len = (uint32_t)cursor->key_doc.len};
+}
+
+/* What becomes of a stored document before any sort: with returnKey the key of the index entry that it was found by. */
+static struct bdoc result_of(struct document_cursor *cursor, struct bdoc doc)
+{
+    if (!cursor->return_key)
+        return doc;
+    keep_key(cursor);
+    return kept_key(cursor);
 }
 
 static bool sort_all(struct document_cursor *cursor, struct err *err)
@@ -333,10 +343,9 @@ struct result_meta {
     struct expr_meta meta;
     uint8_t record_id[8]; /* behind meta.record_id */
     bson_t sort_key;
-    bson_t index_key;
 };
 
-static bool find_meta(const struct document_cursor *cursor, struct bdoc doc, struct result_meta *out, struct err *err)
+static bool find_meta(struct document_cursor *cursor, struct bdoc doc, struct result_meta *out, struct err *err)
 {
     unsigned wanted = projection_wanted_meta(cursor->projection);
     store_le64(out->record_id, cursor->record_id);
@@ -349,10 +358,12 @@ static bool find_meta(const struct document_cursor *cursor, struct bdoc doc, str
         struct bdoc values = bdoc_of(&out->sort_key);
         out->meta.sort_key = (struct bval){.type = BT_ARRAY, .data = values.data, .len = values.len};
     }
-    /* A sort in memory has gone past the entry. */
-    if ((wanted & EXPR_META_INDEX_KEY) != 0 && cursor->sort == NULL && cursor->scanning && cursor->scan.walks != NULL) {
-        cursor_key_append(&cursor->scan, &out->index_key);
-        out->meta.index_key = bval_from_doc(bdoc_of(&out->index_key));
+    /* A sort in memory has gone past the entry; a document that waited for this batch keeps the key that it had. */
+    if ((wanted & EXPR_META_INDEX_KEY) != 0 && cursor->sort == NULL) {
+        if (cursor->pending.len == 0 && cursor->scanning && cursor->scan.walks != NULL)
+            keep_key(cursor);
+        if (cursor->key_doc.len > 0)
+            out->meta.index_key = bval_from_doc(kept_key(cursor));
     }
     return true;
 }
@@ -362,12 +373,10 @@ static bool append_with_meta(struct document_cursor *cursor, struct bdoc doc, st
 {
     struct result_meta result;
     bson_init(&result.sort_key);
-    bson_init(&result.index_key);
     bool ok = find_meta(cursor, doc, &result, err);
     match->meta = &result.meta;
     ok = ok && projection_apply(cursor->projection, doc, match, out, err);
     bson_destroy(&result.sort_key);
-    bson_destroy(&result.index_key);
     return ok;
 }
 

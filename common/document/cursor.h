@@ -59,7 +59,7 @@ struct document_cursor {
     bool started;                  /* the position is valid */
     bool source_done;              /* the scan has given everything */
     bool exhausted;                /* and so has everything after it */
-    struct buf key_doc;            /* with return_key: of the result at hand */
+    struct buf key_doc;            /* of the index entry of the result at hand, when it is asked for */
     struct buf sort_key;           /* with key_spec: of the result at hand */
     struct buf pending;            /* a document that didn't fit into the batch before */
     int64_t batch_number;          /* of the last batch, when the router numbers them */

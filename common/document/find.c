@@ -213,7 +213,8 @@ static bool make_plan(struct document_cursor *cursor, const struct find_request 
         .filter = cursor->filter,
         .sort = cursor->sort,
         .natural = natural,
-        .hint = hint_is_natural ? BVAL_MISSING : request->hint,
+        /* Only a walk over the records can be gone on with at their end. */
+        .hint = hint_is_natural || request->tailable ? BVAL_MISSING : request->hint,
         .limited = request->limit > 0,
         .wanted = request->limit > 0 ? (uint64_t)request->limit + (uint64_t)request->skip : 0,
         .projection = cursor->show_record_id ? NULL : cursor->projection,

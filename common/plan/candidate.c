@@ -354,7 +354,7 @@ static void add_scan(struct planner *planner, const struct index_def *index, con
         return;
     candidate_finish(planner, &candidate);
     planner_add(planner, &candidate);
-    if (ordered && split != 0)
+    if (ordered && split != 0 && !ends)
         add_merge(planner, scan, split, backward);
 }
 

@@ -235,6 +235,54 @@ static void find_min_and_max_bound_the_hinted_index(void **state)
     fixture_close(&fixture);
 }
 
+static void find_min_and_max_hold_for_a_sort_by_several_values(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_open(&fixture);
+    fixture_expect(&fixture, "{'createIndexes': 'm', 'indexes': [{'key': {'a': 1, 'b': 1}, 'name': 'a_b'}]}",
+                   "{'ok': 1.0}");
+    for (int b = 0; b < 200; b++) {
+        char insert[160];
+        snprintf(insert, sizeof insert, "{'insert': 'm', 'documents': [{'a': 1, 'b': %d}, {'a': 2, 'b': %d}]}", b, b);
+        bson_destroy(fixture_run(&fixture, insert));
+    }
+    fixture_expect_batch(&fixture,
+                         "{'find': 'm', 'filter': {'a': {'$in': [1, 2]}}, 'sort': {'b': 1}, 'limit': 3, 'hint': 'a_b',"
+                         " 'min': {'a': 1, 'b': 150}, 'max': {'a': 2, 'b': 2}, 'projection': {'_id': 0}}",
+                         "[{'a': 2, 'b': 0}, {'a': 2, 'b': 1}, {'a': 1, 'b': 150}]");
+    fixture_close(&fixture);
+}
+
+static void find_index_key_of_a_document_that_did_not_fit_is_its_own(void **state)
+{
+    enum { TEXT = 9 * 1024 * 1024 };
+    (void)state;
+    struct fixture fixture;
+    fixture_open(&fixture);
+    fixture_expect(&fixture, "{'createIndexes': 'big', 'indexes': [{'key': {'k': 1}, 'name': 'k'}]}", "{'ok': 1.0}");
+    char *insert = malloc(TEXT + 100);
+    memset(insert, 'x', TEXT + 100);
+    for (int i = 0; i < 2; i++) {
+        int len = sprintf(insert, "{'insert': 'big', 'documents': [{'_id': %d, 'k': %d, 'v': '", i, i);
+        insert[len] = 'x';
+        strcpy(insert + TEXT, "'}]}");
+        bson_destroy(fixture_run(&fixture, insert));
+    }
+    free(insert);
+    bson_t *reply = fixture_run(&fixture, "{'find': 'big', 'filter': {'k': {'$gte': 0}}, 'hint': 'k',"
+                                          " 'projection': {'v': 1, 'key': {'$meta': 'indexKey'}}}");
+    char more[100];
+    assert_int_equal(fixture_i64(reply, "cursor.firstBatch.0.key.k"), 0);
+    snprintf(more, sizeof more, "{'getMore': {'$numberLong': '%lld'}, 'collection': 'big'}",
+             (long long)fixture_i64(reply, "cursor.id"));
+    bson_destroy(reply);
+    reply = fixture_run(&fixture, more);
+    assert_int_equal(fixture_i64(reply, "cursor.nextBatch.0.key.k"), 1);
+    bson_destroy(reply);
+    fixture_close(&fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -251,6 +299,8 @@ int main(void)
         cmocka_unit_test(find_gives_record_ids_and_keys),
         cmocka_unit_test(find_projects_metadata),
         cmocka_unit_test(find_min_and_max_bound_the_hinted_index),
+        cmocka_unit_test(find_min_and_max_hold_for_a_sort_by_several_values),
+        cmocka_unit_test(find_index_key_of_a_document_that_did_not_fit_is_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

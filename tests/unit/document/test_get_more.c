@@ -39,6 +39,17 @@ static void tailable_cursor_gives_what_was_inserted_since(void **state)
     fixture_close(&fixture);
 }
 
+static void tailable_cursor_does_not_go_by_a_hinted_index(void **state)
+{
+    struct fixture fixture;
+    (void)state;
+    fixture_open(&fixture);
+    int64_t id = open_tail(&fixture, ", 'hint': {'_id': 1}");
+    bson_destroy(fixture_run(&fixture, "{'insert': 'c', 'documents': [{'_id': 0}]}"));
+    fixture_expect_batch(&fixture, get_more(id, 0), "[{'_id': 0}]");
+    fixture_close(&fixture);
+}
+
 static void tailable_cursor_passes_over_documents_that_do_not_match(void **state)
 {
     struct fixture fixture;
@@ -153,6 +164,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tailable_cursor_gives_what_was_inserted_since),
+        cmocka_unit_test(tailable_cursor_does_not_go_by_a_hinted_index),
         cmocka_unit_test(tailable_cursor_passes_over_documents_that_do_not_match),
         cmocka_unit_test(tailable_cursor_whose_place_was_overwritten_fails_with_136),
         cmocka_unit_test(tailable_cursor_on_an_empty_collection_is_closed_at_once),
