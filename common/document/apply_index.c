@@ -47,8 +47,7 @@ static bool check_new(const struct apply_target *target, struct bdoc normal, bso
 static bool check_spec(const struct apply_target *target, struct bdoc spec, bson_t *seen, struct err *err)
 {
     bson_t normal = BSON_INITIALIZER;
-    bool ok = index_spec_normalise(store_of(target->apply->txn), spec, collection_default_collation(target->coll),
-                                   &normal, err);
+    bool ok = catalog_normalise_spec(target->apply->txn, target->coll, spec, &normal, err);
     if (ok) {
         enum index_compare compared = collection_compare_index(target->coll, bdoc_of(&normal), NULL, err);
         ok = compared == INDEX_EXISTS || (compared == INDEX_IS_NEW && check_new(target, bdoc_of(&normal), seen, err));

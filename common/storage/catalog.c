@@ -243,15 +243,23 @@ static bool add_index(struct store_txn *txn, const struct collection *now, struc
     return true;
 }
 
+bool catalog_normalise_spec(struct store_txn *txn, const struct collection *coll, struct bdoc spec, bson_t *out,
+                            struct err *err)
+{
+    CHECK(store_txn_is_write(txn));
+    bool ok = index_spec_normalise(txn->store, spec, collection_default_collation(coll), out, err);
+    if (!ok && err->code == ERR_INCOMPATIBLE_COLLATION)
+        store_fatal(MDB_INCOMPATIBLE, err->msg);
+    return ok;
+}
+
 bool catalog_create_index(struct store_txn *txn, const struct collection *coll, struct bdoc spec, uint32_t *index_id,
                           bool *exists, struct err *err)
 {
     CHECK(store_txn_is_write(txn));
     bson_t normal = BSON_INITIALIZER;
     const struct collection *now = current(txn, coll);
-    bool ok = index_spec_normalise(txn->store, spec, collection_default_collation(now), &normal, err);
-    if (!ok && err->code == ERR_INCOMPATIBLE_COLLATION) /* the other members may have made it */
-        store_fatal(MDB_INCOMPATIBLE, err->msg);
+    bool ok = catalog_normalise_spec(txn, now, spec, &normal, err);
     const struct index_def *existing = NULL;
     enum index_compare compared = ok ? collection_compare_index(now, bdoc_of(&normal), &existing, err) : INDEX_CONFLICT;
     if (exists != NULL)

@@ -132,6 +132,10 @@ bool catalog_rename(struct store_txn *txn, const struct collection *coll, const 
  * ... */
 bool index_spec_normalise(const struct store *store, struct bdoc spec, struct bdoc default_collation, bson_t *out,
                           struct err *err) ERR_WARN_UNUSED;
+/* index_spec_normalise inside apply, with the collection's default collation. A specification of another ICU's
+ * collation ends the process: the other members may have made the index. */
+bool catalog_normalise_spec(struct store_txn *txn, const struct collection *coll, struct bdoc spec, bson_t *out,
+                            struct err *err) ERR_WARN_UNUSED;
 /* Appends the fields of a specification that it may have. */
 void index_spec_copy_known(struct bdoc spec, bson_t *out);
 /* options.collation; data NULL: none. */

@@ -5,10 +5,13 @@
 
 #include "base/clock.h"
 #include "command/ops.h"
+#include "document/ddl.h"
 #include "document/index_usage.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static void create_indexes_refusals_have_mongodbs_codes(void **state)
 {
@@ -324,6 +327,40 @@ static void build_without_time_left_ends_and_leaves_none(void **state)
     fixture_close(&fixture);
 }
 
+/* In a process of its own, since it ends: the status it ends with, 0 when the command was applied or refused. */
+static int status_after_applying(uint8_t kind, const struct buf *payload)
+{
+    int status;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        struct fixture fixture;
+        struct err err;
+        fixture_open(&fixture);
+        bool applied = fixture_apply_command(&fixture, kind, payload->data, payload->len, &err);
+        _exit(applied ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return WEXITSTATUS(status);
+}
+
+/* The members with the leader's ICU have the index: one that refused it would go on without. */
+static void an_index_of_another_icu_in_the_log_stops_the_member(void **state)
+{
+    enum { STORE_STOPS = 70 };
+    static const uint8_t uuid[16] = {1};
+    (void)state;
+    struct buf payload = BUF_INIT;
+    const char *json = "{\"0\": {\"name\": \"i\", \"key\": {\"s\": 1}, \"collation\": {\"locale\": \"de\", "
+                       "\"version\": \"0.0\"}}}";
+    bson_t *specs = bson_new_from_json((const uint8_t *)json, -1, NULL);
+    struct create_indexes_header header = {.ns = "t.c", .create_uuid = uuid, .specs = bdoc_of(specs)};
+    create_indexes_header_encode(&payload, &header);
+    assert_int_equal(status_after_applying(DOCUMENT_KIND_CREATE_INDEXES, &payload), STORE_STOPS);
+    buf_deinit(&payload);
+    bson_destroy(specs);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -340,6 +377,7 @@ int main(void)
         cmocka_unit_test(list_indexes_tells_of_builds_when_asked),
         cmocka_unit_test(build_that_is_killed_leaves_none),
         cmocka_unit_test(build_without_time_left_ends_and_leaves_none),
+        cmocka_unit_test(an_index_of_another_icu_in_the_log_stops_the_member),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
