@@ -121,7 +121,8 @@ bool update_apply(const struct update *update, struct bdoc doc, const struct fil
     ok = ok && check_same_id(&a, after);
     /* A replacement without _id counts as a change even when it says what the document holds. */
     struct bdoc same_as = update->kind == UPDATE_REPLACEMENT ? update->source : after;
-    bool modified = ok && (update->kind == UPDATE_OPERATORS ? a.modified : !bdoc_same(doc, same_as));
+    bool modified =
+        ok && (update->kind == UPDATE_OPERATORS ? a.modified : !bdoc_same(doc, same_as) || !bdoc_same(doc, after));
     if (modified || update->kind == UPDATE_REPLACEMENT)
         ok = ok && update_check_dollar_name(update, err);
     ok = ok && (!modified || update_check_result(after, 17419, err));

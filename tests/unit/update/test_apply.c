@@ -249,6 +249,8 @@ static void update_replacement_keeps_the_id_in_front(void **state)
         {"{'b': 1, '_id': 7}", "{'_id': 7, 'a': 1}", "{'_id': 7, 'b': 1}", 0, NULL, NULL},
         {"{'_id': 8}", "{'_id': 7}", NULL, 66, NULL, NULL},
         {"{'_id': 7, 'a': 1}", "{'_id': 7, 'a': 1}", NULL, 0, NULL, NULL},
+        /* A document that was not stored by us. */
+        {"{'a': 1, '_id': 7}", "{'a': 1, '_id': 7}", "{'_id': 7, 'a': 1}", 0, NULL, NULL},
     };
     (void)state;
     check_all(cases, sizeof cases / sizeof *cases);
