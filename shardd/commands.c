@@ -115,6 +115,8 @@ static enum command_status create_collection_run(struct command_ctx *ctx, struct
         !field_get_array(ctx->body, "indexes", &header.indexes, err))
         return COMMAND_ERROR;
     header.ns = ns.full;
+    if (!create_header_check(document_engine_of(ctx), &header, err))
+        return COMMAND_ERROR;
     struct buf command;
     ddl_command_begin(&command, DOCUMENT_KIND_CREATE);
     create_header_encode(&command, &header);

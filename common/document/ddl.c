@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "command/context.h"
 #include "document/engine.h"
+#include "storage/catalog.h"
 
 enum {
     UUID_LEN = 16,
@@ -26,6 +27,33 @@ void create_header_decode(struct codec_reader *reader, struct create_header *out
     out->version = codec_read_doc(reader);
     out->options = codec_read_doc(reader);
     out->indexes = codec_read_doc(reader);
+}
+
+static bool check_index(const struct document_engine *engine, struct bdoc spec, struct bdoc collation, struct err *err)
+{
+    bson_t normal = BSON_INITIALIZER;
+    bool ok = index_spec_normalise(document_engine_store(engine), spec, collation, &normal, err);
+    bson_destroy(&normal);
+    return ok;
+}
+
+bool create_header_check(const struct document_engine *engine, const struct create_header *header, struct err *err)
+{
+    bson_t *id_index = BCON_NEW("key", "{", "_id", BCON_INT32(1), "}", "name", BCON_UTF8("_id_"));
+    struct bdoc collation = {0};
+    struct bval val;
+    struct biter iter;
+    struct belem elem;
+    if (header->options.data != NULL && bdoc_find(header->options, "collation", &val) && val.type == BT_DOCUMENT)
+        collation = bval_doc(&val);
+    bool ok = check_index(engine, bdoc_of(id_index), collation, err);
+    biter_init(&iter, header->indexes.data == NULL ? bdoc_empty() : header->indexes);
+    while (ok && biter_next(&iter, &elem)) {
+        ok = elem.val.type == BT_DOCUMENT || err_set(err, ERR_TypeMismatch, "an index is no object");
+        ok = ok && check_index(engine, bval_doc(&elem.val), collation, err);
+    }
+    bson_destroy(id_index);
+    return ok;
 }
 
 void create_indexes_header_encode(struct buf *out, const struct create_indexes_header *header)

@@ -6,6 +6,8 @@
 #include "document/codec.h"
 #include "document/log.h"
 
+struct document_engine;
+
 struct create_header {
     const char *ns;
     const uint8_t *uuid; /* 16 bytes */
@@ -17,6 +19,10 @@ struct create_header {
 
 void create_header_encode(struct buf *out, const struct create_header *header);
 void create_header_decode(struct codec_reader *reader, struct create_header *out);
+/* Whether this program can make what another shard has made, before it comes into the log, where a member that can't
+ * ends. Above all ERR_IncompatibleCollationVersion, when the other one has another ICU. */
+bool create_header_check(const struct document_engine *engine, const struct create_header *header,
+                         struct err *err) ERR_WARN_UNUSED;
 
 struct create_indexes_header {
     const char *ns;

@@ -2,6 +2,7 @@
 
 #include "tests/unit/document/fixture.h"
 
+#include "document/ddl.h"
 #include "storage/catalog.h"
 
 #include <stdio.h>
@@ -232,10 +233,41 @@ static void index_build_of_a_former_leader_is_taken_up(void **state)
     fixture_close(&fixture);
 }
 
+static int check_code(struct fixture *fixture, const char *options, const char *indexes)
+{
+    struct err err = {0};
+    bson_t *options_doc = bson_new_from_json((const uint8_t *)options, -1, NULL);
+    bson_t *indexes_doc = bson_new_from_json((const uint8_t *)indexes, -1, NULL);
+    struct create_header header = {.options = bdoc_of(options_doc), .indexes = bdoc_of(indexes_doc)};
+    bool ok = create_header_check(fixture->host.engine, &header, &err);
+    bson_destroy(options_doc);
+    bson_destroy(indexes_doc);
+    return ok ? 0 : err.code;
+}
+
+/* In the log it would end every member of this shard, again and again. */
+static void what_a_shard_with_another_icu_made_is_refused_before_the_log(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_open(&fixture);
+    assert_int_equal(check_code(&fixture, "{}", "{}"), 0);
+    assert_int_equal(check_code(&fixture, "{\"collation\": {\"locale\": \"de\"}}",
+                                "{\"0\": {\"key\": {\"a\": 1}, \"name\": \"a\"}}"),
+                     0);
+    assert_int_equal(check_code(&fixture, "{\"collation\": {\"locale\": \"de\", \"version\": \"0.0\"}}", "{}"), 161);
+    assert_int_equal(check_code(&fixture, "{}",
+                                "{\"0\": {\"key\": {\"a\": 1}, \"name\": \"a\", \"collation\": {\"locale\": \"de\", "
+                                "\"version\": \"0.0\"}}}"),
+                     161);
+    fixture_close(&fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(create_existing_collection_is_told),
+        cmocka_unit_test(what_a_shard_with_another_icu_made_is_refused_before_the_log),
         cmocka_unit_test(drop_forgets_data_and_erases_it_in_steps),
         cmocka_unit_test(drop_database_takes_all_collections),
         cmocka_unit_test(create_indexes_reports_counts_and_refuses_conflicts),
