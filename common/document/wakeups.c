@@ -89,21 +89,29 @@ void document_wakeups_note(struct document_wakeups *wakeups, uint32_t collection
     wakeups->any_noted = true;
 }
 
-/* Woken outside the lock: a wake may wait for it, or wait again at once (on the list as it was taken, not for ever). */
+static struct document_waiter *take_first(struct document_wakeups *wakeups, struct document_waiter **list)
+{
+    pthread_mutex_lock(&wakeups->mutex);
+    struct document_waiter *first = *list;
+    if (first != NULL)
+        unlink_locked(first);
+    pthread_mutex_unlock(&wakeups->mutex);
+    return first;
+}
+
+/* Woken outside the lock: a wake may wait for it, or wait again at once (the list is as it was taken, so not for ever).
+ * Until its turn comes each may still take itself back, and wait anew elsewhere. */
 static void fire_slot(struct document_wakeups *wakeups, size_t slot)
 {
     pthread_mutex_lock(&wakeups->mutex);
     atomic_fetch_add(&wakeups->grown[slot], 1);
-    struct document_waiter *first = wakeups->waiting[slot];
+    struct document_waiter *list = wakeups->waiting[slot];
     wakeups->waiting[slot] = NULL;
-    for (struct document_waiter *waiter = first; waiter != NULL; waiter = waiter->next)
-        waiter->place = NULL;
+    if (list != NULL)
+        list->place = &list;
     pthread_mutex_unlock(&wakeups->mutex);
-    while (first != NULL) {
-        struct document_waiter *waiter = first;
-        first = waiter->next;
-        waiter->wake(waiter->arg);
-    }
+    for (struct document_waiter *next = take_first(wakeups, &list); next != NULL; next = take_first(wakeups, &list))
+        next->wake(next->arg);
 }
 
 void document_wakeups_fire(struct document_wakeups *wakeups)

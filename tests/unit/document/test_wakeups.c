@@ -65,6 +65,43 @@ static void cancel_takes_one_out_of_the_middle(void **state)
     document_wakeups_free(wakeups);
 }
 
+/* What a wake does while others of its list are still to be woken: one of them gives up, as on its own time, and waits
+ * anew. */
+struct second_thought {
+    struct document_wakeups *wakeups;
+    struct document_waiter *other;
+    bool taken_back;
+};
+
+static void wait_anew(void *arg)
+{
+    struct second_thought *thought = arg;
+    thought->taken_back = document_wakeups_cancel(thought->wakeups, thought->other);
+    assert_true(document_wakeups_wait(thought->wakeups, thought->other, document_wakeups_seen(thought->wakeups, 3)));
+}
+
+static void wait_anew_during_a_fire_loses_nobody_behind(void **state)
+{
+    (void)state;
+    atomic_int first_woken = 0;
+    atomic_int other_woken = 0;
+    struct document_wakeups *wakeups = document_wakeups_new();
+    struct document_waiter first = {.collection_id = 3, .wake = count, .arg = &first_woken};
+    struct document_waiter other = {.collection_id = 3, .wake = count, .arg = &other_woken};
+    struct second_thought thought = {.wakeups = wakeups, .other = &other};
+    struct document_waiter last = {.collection_id = 3, .wake = wait_anew, .arg = &thought};
+    struct document_waiter *all[] = {&first, &other, &last}; /* woken from the last to the first */
+    for (int i = 0; i < 3; i++)
+        assert_true(document_wakeups_wait(wakeups, all[i], document_wakeups_seen(wakeups, 3)));
+    document_wakeups_note(wakeups, 3);
+    document_wakeups_fire(wakeups);
+    assert_int_equal(atomic_load(&first_woken), 1);
+    assert_true(thought.taken_back);
+    assert_int_equal(atomic_load(&other_woken), 0);
+    assert_true(document_wakeups_cancel(wakeups, &other));
+    document_wakeups_free(wakeups);
+}
+
 /* No wake-up is lost between a look and the wait. */
 struct race {
     struct document_wakeups *wakeups;
@@ -114,6 +151,7 @@ int main(void)
         cmocka_unit_test(wait_is_refused_when_something_came_meanwhile),
         cmocka_unit_test(fire_wakes_waiters_of_the_collection_once),
         cmocka_unit_test(cancel_takes_one_out_of_the_middle),
+        cmocka_unit_test(wait_anew_during_a_fire_loses_nobody_behind),
         cmocka_unit_test(no_wakeup_is_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
