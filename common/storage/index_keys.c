@@ -222,7 +222,7 @@ static bool walk_fields(struct wildcard_walk *walk, struct bdoc doc, int depth)
     while (ok && biter_next(&iter, &elem)) {
         if (memchr(elem.key, '.', elem.key_len) != NULL)
             continue; /* no filter can name it */
-        if (before > PATH_HEAD)
+        if (depth < WILDCARD_DEPTH_MAX) /* not by the path: a name may be empty */
             buf_append_u8(&walk->path, '.');
         buf_append(&walk->path, elem.key, elem.key_len);
         enum wildcard_state state = wildcard_state_of(&walk->index->wildcard, (const char *)walk->path.data + PATH_HEAD,

@@ -123,6 +123,17 @@ static void wildcard_names_with_dots_are_passed_over(void **state)
     assert_wildcard(f, "w", "{\"a.b\": {\"c\": 1}, \"d\": 2}", "{\"0\": [\"d\", 2]}");
 }
 
+/* {"": {a: 5}} has no field "a". */
+static void wildcard_paths_keep_names_without_letters(void **state)
+{
+    struct fixture *f = *state;
+    fixture_make_collection(f);
+    add(f, "{\"key\": {\"$**\": 1}, \"name\": \"w\"}");
+    assert_wildcard(f, "w", "{\"\": {\"a\": 5}}", "{\"0\": [\".a\", 5]}");
+    assert_wildcard(f, "w", "{\"\": {\"\": 5}}", "{\"0\": [\".\", 5]}");
+    assert_wildcard(f, "w", "{\"\": 5, \"a\": {\"\": 6}}", "{\"0\": [\"\", 5], \"1\": [\"a.\", 6]}");
+}
+
 static void wildcard_index_survives_changes_and_a_reopen(void **state)
 {
     struct fixture *f = *state;
@@ -146,6 +157,7 @@ int main(void)
         CASE(wildcard_projection_includes_or_excludes),
         CASE(wildcard_compound_has_one_key_for_each_document_besides),
         CASE(wildcard_names_with_dots_are_passed_over),
+        CASE(wildcard_paths_keep_names_without_letters),
         CASE(wildcard_index_survives_changes_and_a_reopen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
