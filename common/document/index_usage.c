@@ -14,10 +14,10 @@ enum {
 struct slot {
     uint32_t index_id; /* 0: free */
     int64_t count;
-    int64_t since_ms;
 };
 
 struct index_usage {
+    int64_t since_ms;
     pthread_mutex_t mutex; /* protects everything below; held for a look-up only */
     struct slot *slots;    /* open addressing, a power of two */
     uint32_t cap;
@@ -27,6 +27,7 @@ struct index_usage {
 struct index_usage *index_usage_new(void)
 {
     struct index_usage *usage = mem_alloc(sizeof *usage);
+    usage->since_ms = clock_wall_ms();
     pthread_mutex_init(&usage->mutex, NULL);
     usage->cap = SLOTS_FIRST;
     usage->slots = mem_alloc_array(usage->cap, sizeof *usage->slots);
@@ -78,7 +79,7 @@ static struct slot *slot_locked(struct index_usage *usage, uint32_t index_id)
         grow_locked(usage);
         slot = place_locked(usage, index_id);
     }
-    *slot = (struct slot){.index_id = index_id, .since_ms = clock_wall_ms()};
+    *slot = (struct slot){.index_id = index_id};
     usage->used++;
     return slot;
 }
@@ -95,9 +96,8 @@ void index_usage_note(struct index_usage *usage, uint32_t index_id)
 int64_t index_usage_get(struct index_usage *usage, uint32_t index_id, int64_t *since_ms)
 {
     pthread_mutex_lock(&usage->mutex);
-    const struct slot *slot = slot_locked(usage, index_id);
-    int64_t count = slot != NULL ? slot->count : 0;
-    *since_ms = slot != NULL ? slot->since_ms : clock_wall_ms();
+    int64_t count = place_locked(usage, index_id)->count;
+    *since_ms = usage->since_ms;
     pthread_mutex_unlock(&usage->mutex);
     return count;
 }

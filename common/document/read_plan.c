@@ -11,6 +11,8 @@ bool read_plan_make(struct arena *arena, const struct read_txn *read, struct pla
     request->cache = document_engine_plan_cache(read->engine);
     if (!plan_make(arena, read->coll, request, out, err))
         return false;
+    if (request->explain)
+        return true;
     const struct plan *plan = *out;
     struct index_usage *usage = document_engine_usage(read->engine);
     if (plan->kind == PLAN_ID && read->coll->index_count > 0)

@@ -5,8 +5,8 @@
 #include "document/read_txn.h"
 #include "plan/scan.h"
 
-/* plan_make for the read's collection (there is one): with the engine's cache and with trials, and the use of the
- * chosen indexes is noted ($indexStats). `request` gets its txn and cache here. */
+/* plan_make for the read's collection (there is one): with the engine's cache and with trials, and unless it is
+ * explained the use of the chosen indexes is noted ($indexStats). `request` gets its txn and cache here. */
 bool read_plan_make(struct arena *arena, const struct read_txn *read, struct plan_request *request, struct plan **out,
                     struct err *err) ERR_WARN_UNUSED;
 /* A scan of `plan` in the read's transaction that gives whole documents, those that `view` shows (NULL: all). */

@@ -179,7 +179,29 @@ static void index_usage_counts_operations(void **state)
             index_usage_note(usage, id);
     for (uint32_t id = 1; id <= 1000; id++)
         assert_int_equal(index_usage_get(usage, id, &since_ms), id % 5);
+    int64_t unused_since_ms = 0;
+    assert_int_equal(index_usage_get(usage, 2000, &unused_since_ms), 0);
+    assert_int_equal(unused_since_ms, since_ms);
     index_usage_free(usage);
+}
+
+static void index_stats_leave_explains_out(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_open(&fixture);
+    fixture_expect(&fixture, "{'insert': 'c', 'documents': [{'_id': 1, 'a': 1}]}", "{'n': 1}");
+    fixture_expect(&fixture, "{'createIndexes': 'c', 'indexes': [{'key': {'a': 1}, 'name': 'a_1'}]}",
+                   "{'numIndexesAfter': 2}");
+    fixture_expect(&fixture, "{'explain': {'find': 'c', 'filter': {'a': 1}}}", "{'ok': 1.0}");
+    fixture_expect(&fixture, "{'explain': {'update': 'c', 'updates': [{'q': {'a': 1}, 'u': {'$set': {'b': 1}}}]}}",
+                   "{'ok': 1.0}");
+    const char *ops = "{'aggregate': 'c', 'pipeline': [{'$indexStats': {}}, {'$match': {'name': 'a_1'}}, {'$project': "
+                      "{'_id': 0, 'ops': '$accesses.ops'}}], 'cursor': {}}";
+    fixture_expect_batch(&fixture, ops, "[{'ops': 0}]");
+    fixture_expect_batch(&fixture, "{'find': 'c', 'filter': {'a': 1}}", "[{'_id': 1, 'a': 1}]");
+    fixture_expect_batch(&fixture, ops, "[{'ops': 1}]");
+    fixture_close(&fixture);
 }
 
 /* ---- builds through the log ---- */
@@ -371,6 +393,7 @@ int main(void)
         cmocka_unit_test(coll_mod_index_refusals_have_mongodbs_codes),
         cmocka_unit_test(coll_mod_turns_an_index_unique_when_there_are_no_duplicates),
         cmocka_unit_test(index_usage_counts_operations),
+        cmocka_unit_test(index_stats_leave_explains_out),
         cmocka_unit_test(build_that_fails_on_its_second_index_leaves_none),
         cmocka_unit_test(build_whose_one_index_is_dropped_leaves_none),
         cmocka_unit_test(build_of_a_former_leader_stays_all_or_nothing),
