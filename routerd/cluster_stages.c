@@ -207,7 +207,7 @@ static bool make_source(struct command_ctx *ctx, struct bdoc stages, const struc
     if (strcmp(elem.key, "$documents") == 0)
         return documents_of(ctx, env, &elem.val, list, err);
     if (strcmp(elem.key, "$changeStream") == 0)
-        return err_set(err, ERR_CommandNotSupported, "$changeStream is not supported by this version");
+        return err_set(err, ERR_NotImplemented, "the pipeline stage $changeStream is not supported");
     return err_set(err, ERR_InvalidNamespace, "{aggregate: 1} is not valid for '%s'; a collection is required.",
                    elem.key);
 }

@@ -68,8 +68,10 @@ static bool check_session(const struct command_ctx *ctx, struct err *err)
     if (!lsid.data && bdoc_has(ctx->body, "txnNumber"))
         return err_set(err, ERR_InvalidOptions, "Transaction number requires a session ID to also be specified");
     bool ends = strcmp(ctx->name, "commitTransaction") == 0 || strcmp(ctx->name, "abortTransaction") == 0;
+    /* Drivers take the code of an illegal operation for a server that lacks retryable writes, and say so instead. */
     if (bdoc_has(ctx->body, "autocommit") && !ends)
-        return err_set(err, ERR_IllegalOperation, "transactions over several documents are not supported");
+        return err_set(err, ERR_OperationNotSupportedInTransaction,
+                       "transactions over several documents are not supported");
     return true;
 }
 

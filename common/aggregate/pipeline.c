@@ -51,14 +51,15 @@ static const struct stage_type sink_stages[] = {
     }
 
 static const struct stage_type source_stages[] = {
-    SOURCE_STAGE("$collStats"),    SOURCE_STAGE("$indexStats"),     SOURCE_STAGE("$documents"),
-    SOURCE_STAGE("$currentOp"),    SOURCE_STAGE("$listSessions"),   SOURCE_STAGE("$listLocalSessions"),
-    SOURCE_STAGE("$changeStream"), SOURCE_STAGE("$planCacheStats"), SOURCE_STAGE("$shardedDataDistribution"),
-    SOURCE_STAGE("$queryStats"),   SOURCE_STAGE("$listCatalog"),
+    SOURCE_STAGE("$collStats"),      SOURCE_STAGE("$indexStats"),
+    SOURCE_STAGE("$documents"),      SOURCE_STAGE("$currentOp"),
+    SOURCE_STAGE("$listSessions"),   SOURCE_STAGE("$listLocalSessions"),
+    SOURCE_STAGE("$planCacheStats"), SOURCE_STAGE("$shardedDataDistribution"),
 };
 
 static const char *const unsupported_stages[] = {
-    "$geoNear", "$densify", "$fill", "$setWindowFields", "$search", "$searchMeta", "$vectorSearch",
+    "$changeStream", "$geoNear",    "$densify",      "$fill",       "$setWindowFields",
+    "$search",       "$searchMeta", "$vectorSearch", "$queryStats", "$listCatalog",
 };
 
 static const struct stage_type *find_type(const char *name)

@@ -128,13 +128,13 @@ static bool fill_source(struct command_ctx *ctx, struct document_cursor *cursor,
     if (strcmp(stage, "$currentOp") == 0 || strcmp(stage, "$listLocalSessions") == 0 ||
         strcmp(stage, "$listSessions") == 0)
         return true;
-    return err_set(err, ERR_NotImplemented, "aggregation stage %s is not supported by this member", stage);
+    return err_set(err, ERR_NotImplemented, "the pipeline stage %s is not supported", stage);
 }
 
 static bool is_source(const struct pipeline *pipeline)
 {
-    static const char *const sources[] = {"$collStats",    "$indexStats",        "$documents",    "$currentOp",
-                                          "$listSessions", "$listLocalSessions", "$changeStream", "$planCacheStats"};
+    static const char *const sources[] = {"$collStats",    "$indexStats",        "$documents",     "$currentOp",
+                                          "$listSessions", "$listLocalSessions", "$planCacheStats"};
     struct bval spec;
     const char *stage = pipeline_source_stage(pipeline, &spec);
     for (size_t i = 0; stage != NULL && i < sizeof sources / sizeof sources[0]; i++) {

@@ -102,6 +102,12 @@ await run(process.argv[2], async (client) => {
     { namespace: 'drivers_language.plain', name: 'insertOne', document: { _id: 100 } },
     { namespace: 'drivers_language.sharded', name: 'updateOne', filter: { _id: 1 }, update: { $set: { seen: true } } },
     { namespace: 'drivers_language.sharded', name: 'deleteMany', filter: { people: 0 } }]);
+  await client.withSession((session) => checkFails('transaction', 263, () =>
+    session.withTransaction(() => db.collection('plain').insertOne({ _id: 'x' }, { session }))));
+  for (const name of ['drivers_language', 'drivers_nowhere']) {
+    const watch = { aggregate: 'plain', pipeline: [{ $changeStream: {} }], cursor: {} };
+    await checkFails(`change stream in ${name}`, 238, () => client.db(name).command(watch));
+  }
   check('bulkWrite', [results.insertedCount, results.modifiedCount, results.deletedCount], [1, 1, 1]);
   await db.dropDatabase();
 });
