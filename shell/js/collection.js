@@ -350,6 +350,12 @@
             return this.#run({ dropIndexes: this.#name, index });
         }
         dropIndexes(index = '*') { return this.#run({ dropIndexes: this.#name, index }); }
+        #hidden(index, hidden) {
+            const named = typeof index === 'string' ? { name: index } : { keyPattern: index };
+            return this.#run({ collMod: this.#name, index: { ...named, hidden } });
+        }
+        hideIndex(index) { return this.#hidden(index, true); }
+        unhideIndex(index) { return this.#hidden(index, false); }
         getIndexes() {
             return new globalThis.CommandCursor(this.#db, this.#name, { listIndexes: this.#name, cursor: {} }).toArray();
         }

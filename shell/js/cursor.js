@@ -34,8 +34,11 @@
             this.#at = 0;
         }
 
-        // True when there is a document in the batch.
-        #fill() {
+        // True for a cursor that stays open at the end of its documents.
+        get _tails() { return false; }
+
+        // True when there is a document in the batch. `once`: the server is asked for more one time only.
+        #fill(once = false) {
             if (this.#closed)
                 return false;
             if (this.#id === undefined) {
@@ -48,6 +51,8 @@
                     command.batchSize = this.#batchSize;
                 const { cursor } = this.#db.runCommand(command);
                 this.#take(cursor, cursor.nextBatch);
+                if (once)
+                    break;
             }
             return this.#at < this.#batch.length;
         }
@@ -59,7 +64,7 @@
         get _batchSize() { return this.#batchSize; }
 
         hasNext() { return this.#fill(); }
-        tryNext() { return this.#fill() ? this.next() : null; }
+        tryNext() { return this.#fill(this._tails) ? this.next() : null; }
         next() {
             if (!this.#fill())
                 return null;
@@ -108,9 +113,9 @@
         // The next page for the prompt; `it` shows the one after.
         _page() {
             const page = [];
-            while (page.length < globalThis.DBQuery.shellBatchSize && this.#fill())
+            while (page.length < globalThis.DBQuery.shellBatchSize && this.#fill(this._tails))
                 page.push(this.next());
-            globalThis.__shell.lastCursor = this.#fill() ? this : undefined;
+            globalThis.__shell.lastCursor = (this._tails ? this.#id !== 0n : this.#fill()) ? this : undefined;
             if (page.length === 0)
                 return '';
             return inspect(page) + (globalThis.__shell.lastCursor === undefined ? '' : '\nType "it" for more');
@@ -174,6 +179,11 @@
                 [custom]: { value: () => inspect(finish()) } });
             return this;
         }
+        get _tails() { return Boolean(this._find.tailable); }
+        tailable({ awaitData } = {}) {
+            this._option('tailable', true);
+            return awaitData ? this._option('awaitData', true) : this;
+        }
         readPref() { return this; }
         addOption() { return this; }
         noCursorTimeout() { return this._option('noCursorTimeout', true); }
@@ -181,7 +191,7 @@
         readConcern(level) { return this._option('readConcern', { level }); }
     };
     for (const name of ['sort', 'skip', 'hint', 'collation', 'comment', 'maxTimeMS', 'min', 'max', 'returnKey', 'showRecordId',
-        'allowDiskUse', 'tailable', 'projection'])
+        'allowDiskUse', 'projection'])
         globalThis.FindCursor.prototype[name] = option(name);
     globalThis.FindCursor.prototype.project = globalThis.FindCursor.prototype.projection;
 

@@ -54,6 +54,12 @@ assert.eq(c.bulkWrite([
 assert.eq(c.createIndex({ a: 1 }), 'a_1');
 assert.eq(c.createIndexes([{ b: 1 }, { c: -1 }]), ['b_1', 'c_-1']);
 assert.eq(c.getIndexes().map(index => index.name), ['_id_', 'a_1', 'b_1', 'c_-1']);
+const hidden = () => c.getIndexes().filter(index => index.hidden).map(index => index.name);
+c.hideIndex('a_1');
+c.hideIndex({ b: 1 });
+assert.eq(hidden(), ['a_1', 'b_1']);
+c.unhideIndex('a_1');
+assert.eq(hidden(), ['b_1']);
 c.dropIndex('a_1');
 c.dropIndexes();
 assert.eq(c.getIndexes().length, 1);
@@ -77,6 +83,20 @@ const types = {
 };
 c.insertOne(types);
 assert.eq(EJSON.stringify(c.findOne({ _id: 'types' }), { relaxed: false }), EJSON.stringify(types, { relaxed: false }));
+
+// A tailable cursor: tryNext and the prompt's page come back without a document.
+const ring = c.getDB().ring;
+ring.drop();
+ring.getDB().createCollection('ring', { capped: true, size: 4096 });
+ring.insertMany([{ _id: 1 }, { _id: 2 }]);
+const tail = ring.find().tailable({ awaitData: true });
+assert.eq([tail.tryNext(), tail.tryNext(), tail.tryNext()], [{ _id: 1 }, { _id: 2 }, null]);
+ring.insertOne({ _id: 3 });
+assert.eq(tail.next(), { _id: 3 });
+assert(!tail.isExhausted());
+tail.close();
+assert(ring.find().tailable()._page().includes('Type "it" for more'));
+assert(ring.drop());
 
 assert.eq(db['a.b'].getFullName(), 'test.a.b');
 assert.eq(db.a.b.c.getName(), 'a.b.c');
