@@ -128,6 +128,11 @@ static enum command_status run_count(struct command_ctx *ctx, struct err *err)
     return count_check(ctx, err) ? routed_read_run(ctx, &read, err) : COMMAND_ERROR;
 }
 
+enum {
+    DISTINCT_TOO_BIG = 17217,
+    VALUE_OVERHEAD = 16, /* type and index of an element */
+};
+
 /* The union of the shards' values: the first of those that compare equal stays. */
 struct union_values {
     struct map seen; /* encoded values */
@@ -144,6 +149,8 @@ static bool add_values(struct union_values *all, struct bdoc reply, const struct
     if (!bdoc_find(reply, "values", &list) || list.type != BT_ARRAY)
         return err_set(err, ERR_FailedToParse, "a shard's distinct values can't be read");
     for (biter_init(&iter, bval_doc(&list)); biter_next(&iter, &elem);) {
+        if (all->values.len + elem.val.len + VALUE_OVERHEAD > BDOC_MAX_BYTES)
+            return err_set(err, DISTINCT_TOO_BIG, "distinct too big, 16mb cap");
         buf_clear(&all->key);
         keyenc_append_ordered(&all->key, &elem.val, false, order);
         if (!map_put(&all->seen, all->key.data, all->key.len, all))

@@ -241,7 +241,7 @@ static enum command_status run_get_more(struct command_ctx *ctx, struct err *err
         !field_get_i64_in(ctx->body, "batchSize", 0, INT64_MAX, &batch_size, err))
         return COMMAND_ERROR;
     struct cursor_table *cursors = router_of(ctx)->cursors;
-    if (!cursor_table_take(cursors, bval_i64(&ctx->value), ns, &cursor, err))
+    if (!cursor_table_take(cursors, ctx, bval_i64(&ctx->value), ns, &cursor, err))
         return COMMAND_ERROR;
     enum command_status status;
     bool done = false;

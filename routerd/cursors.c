@@ -117,8 +117,8 @@ bool cursor_table_add(struct cursor_table *table, struct router_cursor *cursor, 
     return !full || err_set(err, ERR_ExceededMemoryLimit, "too many open cursors (%d)", CURSORS_MAX);
 }
 
-bool cursor_table_take(struct cursor_table *table, int64_t id, const char *ns, struct router_cursor **out,
-                       struct err *err)
+bool cursor_table_take(struct cursor_table *table, const struct command_ctx *ctx, int64_t id, const char *ns,
+                       struct router_cursor **out, struct err *err)
 {
     enum { CURSOR_IN_USE = 12051 };
     bool ok = false;
@@ -133,6 +133,7 @@ bool cursor_table_take(struct cursor_table *table, int64_t id, const char *ns, s
         err_set(err, CURSOR_IN_USE, "cursor id %" PRId64 " is already in use", id);
     } else {
         cursor->busy = true;
+        cursor->op_id = ctx->op.id;
         *out = cursor;
         ok = true;
     }
@@ -145,6 +146,7 @@ void cursor_table_give(struct cursor_table *table, struct router_cursor *cursor,
     pthread_mutex_lock(&table->lock);
     bool close = done || cursor->killed;
     cursor->busy = false;
+    cursor->op_id = 0;
     cursor->used_ms = clock_now_ms();
     if (close)
         map_remove(&table->cursors, &cursor->id, sizeof cursor->id);
@@ -160,6 +162,7 @@ bool cursor_table_kill(struct cursor_table *table, int64_t id, const char *ns)
     if (cursor && (cursor->killed || strcmp(cursor->ns, ns) != 0))
         cursor = NULL;
     bool busy = cursor && cursor->busy;
+    int64_t op_id = busy ? cursor->op_id : 0;
     if (cursor && busy)
         cursor->killed = true;
     else if (cursor)
@@ -167,6 +170,8 @@ bool cursor_table_kill(struct cursor_table *table, int64_t id, const char *ns)
     pthread_mutex_unlock(&table->lock);
     if (cursor && !busy)
         router_cursor_close(table->router, cursor);
+    if (op_id != 0)
+        (void)op_kill_as(table->router->ops, op_id, ERR_CursorKilled);
     return cursor;
 }
 

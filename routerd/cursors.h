@@ -44,6 +44,7 @@ struct router_cursor {
     bool abandoned;                   /* being freed without a word to the shards */
 
     bool busy;        /* guarded by the table: a command uses it */
+    int64_t op_id;    /* guarded by the table: of the getMore that uses it; 0: none does */
     bool killed;      /* guarded by the table: close when given back */
     uint8_t lsid[16]; /* of the session that opened it; see has_lsid */
     bool has_lsid;
@@ -71,13 +72,13 @@ void router_cursor_close(struct router *router, struct router_cursor *cursor);
 
 /* Puts a new cursor into the table, busy, and gives it an id. ERR_ExceededMemoryLimit when there are too many. */
 bool cursor_table_add(struct cursor_table *table, struct router_cursor *cursor, struct err *err) ERR_WARN_UNUSED;
-/* The cursor, busy until given back. ERR_CursorNotFound; 12051 when another command uses it; ERR_Unauthorized when it
- * belongs to another namespace. */
-bool cursor_table_take(struct cursor_table *table, int64_t id, const char *ns, struct router_cursor **out,
-                       struct err *err) ERR_WARN_UNUSED;
+/* The cursor, busy until given back, for `ctx`, which names the namespace `ns`. ERR_CursorNotFound; 12051 when another
+ * command uses it; ERR_Unauthorized when it belongs to another namespace. */
+bool cursor_table_take(struct cursor_table *table, const struct command_ctx *ctx, int64_t id, const char *ns,
+                       struct router_cursor **out, struct err *err) ERR_WARN_UNUSED;
 /* Gives it back; `done` or killed in the meantime: it is closed. */
 void cursor_table_give(struct cursor_table *table, struct router_cursor *cursor, bool done);
-/* True when there was one. */
+/* True when there was one. A getMore that uses it ends with ERR_CursorKilled. */
 bool cursor_table_kill(struct cursor_table *table, int64_t id, const char *ns);
 /* Closes the cursors of one session (16 bytes of lsid.id), with NULL of all. */
 void cursor_table_kill_session(struct cursor_table *table, const uint8_t *lsid);

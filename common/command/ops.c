@@ -112,16 +112,21 @@ static void kill_locked(struct op *op, int32_t code)
     op->wake = NULL;
 }
 
-bool op_kill(struct op_registry *registry, int64_t id)
+bool op_kill_as(struct op_registry *registry, int64_t id, int32_t code)
 {
     pthread_mutex_lock(&registry->mutex);
     struct op *op = registry->first;
     while (op != NULL && op->id != id)
         op = op->next;
     if (op != NULL)
-        kill_locked(op, ERR_Interrupted);
+        kill_locked(op, code);
     pthread_mutex_unlock(&registry->mutex);
     return op != NULL;
+}
+
+bool op_kill(struct op_registry *registry, int64_t id)
+{
+    return op_kill_as(registry, id, ERR_Interrupted);
 }
 
 void op_kill_all(struct op_registry *registry, int32_t code)

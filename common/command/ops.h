@@ -56,6 +56,8 @@ bool op_set_waiting(struct command_ctx *ctx, const char *what, void (*wake)(void
 
 /* Marks one as killed (11601). False when there is none of that id. */
 bool op_kill(struct op_registry *registry, int64_t id);
+/* The same with another code. */
+bool op_kill_as(struct op_registry *registry, int64_t id, int32_t code);
 /* Every operation, with that code. */
 void op_kill_all(struct op_registry *registry, int32_t code);
 /* All parts of a router's operation. Returns how many. */

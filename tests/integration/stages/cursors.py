@@ -1,5 +1,8 @@
 #!/usr/bin/python3
 """Cursors over two shards: batches, limits, order, getMore, killCursors, and options that go along."""
+import threading
+import time
+
 from check import check, client, clients, code, db, fill, finish, name
 
 client.drop_database(name)
@@ -44,6 +47,19 @@ check("killed", db.command("killCursors", "spread", cursors=[cursor_id])["cursor
 check("gone", code(lambda: db.command({"getMore": cursor_id, "collection": "spread"})), 43)
 check("killed twice", db.command("killCursors", "spread", cursors=[cursor_id])["cursorsNotFound"], [cursor_id])
 
+# A getMore that waits ends with its cursor.
+db.create_collection("tail", capped=True, size=100000)
+db.tail.insert_one({"_id": 1})
+cursor_id = db.command({"find": "tail", "tailable": True, "awaitData": True})["cursor"]["id"]
+ended = []
+waiting = threading.Thread(target=lambda: ended.append(
+    code(lambda: db.command({"getMore": cursor_id, "collection": "tail", "maxTimeMS": 60000}))))
+waiting.start()
+time.sleep(0.5)
+db.command("killCursors", "tail", cursors=[cursor_id])
+waiting.join(5)
+check("killed while it waits", ended, [237])
+
 check("let", len(db.command({"find": "spread", "filter": {"$expr": {"$lt": ["$n", "$$m"]}}, "let": {"m": 9}})
                  ["cursor"]["firstBatch"]), 9)
 check("hint", code(lambda: list(db.spread.find({}).hint([("nope", 1)]))), 2)
@@ -54,6 +70,8 @@ check("readConcern", code(lambda: db.command({"find": "spread", "readConcern": {
 check("count", db.command({"count": "spread", "query": {"g": 1}, "skip": 5, "limit": 1000})["n"], COUNT // 4 - 5)
 check("count, limit", db.command({"count": "spread", "limit": 3})["n"], 3)
 check("distinct", sorted(db.spread.distinct("g")), [0, 1, 2, 3])
+fill("wide", [{"_id": i, "v": str(i) + "x" * 1000000} for i in range(20)], True)
+check("distinct of too much", code(lambda: db.wide.distinct("v")), 17217)
 check("$collStats", sorted(len(d["storageStats"]) > 0 for d in db.spread.aggregate([{"$collStats": {"storageStats": {}}}])),
       [True, True])
 check("$indexStats", sorted({d["name"] for d in db.spread.aggregate([{"$indexStats": {}}])}), ["_id_", "_id_hashed"])
