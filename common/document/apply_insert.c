@@ -1,9 +1,11 @@
-/* DOCUMENT_KIND_INSERT: namespace, uuid for a collection that has to be made, $sherdVersion, flags, the batch index of
- * the first document, the number of documents, the documents end to end. Result: u32 inserted, u32 errors, then for
- * each error its batch index and the error. */
+/* DOCUMENT_KIND_INSERT: namespace, uuid for a collection that has to be made (zeros: it must be there), $sherdVersion,
+ * flags, the batch index of the first document, the number of documents, the documents end to end. Result: u32
+ * inserted, u32 errors, then for each error its batch index and the error. */
 #include "document/apply_internal.h"
 #include "document/insert.h"
 #include "document/statement.h"
+
+#include <string.h>
 
 static void insert_all(struct apply_target *target, struct codec_reader *reader, const struct insert_header *header,
                        struct insert_outcome *outcome)
@@ -25,6 +27,13 @@ static void insert_all(struct apply_target *target, struct codec_reader *reader,
     }
 }
 
+/* NULL: the collection is not to be made. */
+static const uint8_t *uuid_to_make(const struct insert_header *header)
+{
+    static const uint8_t none[UUID_BYTES];
+    return memcmp(header->create_uuid, none, sizeof none) == 0 ? NULL : header->create_uuid;
+}
+
 /* Before anything is written the whole command is known to be readable. */
 static bool check_docs(struct codec_reader reader, uint32_t count)
 {
@@ -41,10 +50,11 @@ bool apply_insert(struct document_apply *apply, struct codec_reader *reader, str
     insert_header_decode(reader, &header);
     if (reader->failed || !check_docs(*reader, header.count))
         return apply_damaged(err);
-    if (!apply_target_open(&target, apply, header.ns, header.version, header.create_uuid, err))
+    if (!apply_target_open(&target, apply, header.ns, header.version, uuid_to_make(&header), err))
         return false;
-    bool ok =
-        apply_target_check_writable(&target, err) && apply_target_check_tested(&target, header.tested, false, err);
+    bool ok = (target.coll != NULL || err_set(err, ERR_NamespaceNotFound, "ns not found %s", header.ns)) &&
+              apply_target_check_writable(&target, err) &&
+              apply_target_check_tested(&target, header.tested, false, err);
     if (ok)
         insert_all(&target, reader, &header, &outcome);
     apply_target_close(&target);

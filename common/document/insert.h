@@ -6,7 +6,7 @@
 
 struct insert_header {
     const char *ns;
-    const uint8_t *create_uuid; /* 16 bytes: of the collection, should it have to be made */
+    const uint8_t *create_uuid; /* 16 bytes: of the collection, should it have to be made; zeros: never */
     struct bdoc version;        /* $sherdVersion; data NULL: none */
     bool ordered;               /* stop at the first error */
     uint64_t tested;            /* version of the validator that the leader tested the documents with: validator.h */

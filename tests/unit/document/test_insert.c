@@ -194,9 +194,60 @@ static void apply_same_log_gives_the_same_store(void **state)
     fixture_close(&copy);
 }
 
+static void log_replay_of_all_kinds_of_collections_gives_the_same_store(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct fixture copy;
+    fixture_open(&fixture);
+    fixture_open(&copy);
+    static const char *const commands[] = {
+        "{'create': 'cap', 'capped': true, 'size': 4096, 'max': 3}",
+        "{'createIndexes': 'cap', 'indexes': [{'key': {'$**': 1}, 'name': 'w'}]}",
+        "{'insert': 'cap', 'documents': [{'_id': 1, 'a': [1]}, {'_id': 2}, {'_id': 3}, {'_id': 4, 'a': {'b': 'x'}}]}",
+        "{'collMod': 'cap', 'cappedMax': 2}",
+        "{'create': 'v', 'validator': {'s': {'$regex': '^a'}}}",
+        "{'insert': 'v', 'documents': [{'_id': 1, 's': 'ab'}, {'_id': 2, 's': 'b'}], 'ordered': false}",
+        "{'update': 'v', 'updates': [{'q': {}, 'u': [{'$set': {'s': {'$concat': ['a', '$s']}}}], 'multi': true}]}",
+        "{'collMod': 'v', 'validator': {'s': {'$gte': 'a'}}, 'validationLevel': 'moderate'}",
+        "{'update': 'v', 'updates': [{'q': {'_id': 1}, 'u': {'$set': {'s': 5}}}]}",
+        "{'create': 'l', 'collation': {'locale': 'en', 'strength': 2}}",
+        "{'createIndexes': 'l', 'indexes': [{'key': {'s': 1}, 'name': 's', 'unique': true}, {'key': {'s': 'hashed'},"
+        " 'name': 'h'}, {'key': {'t': 1}, 'name': 't', 'prepareUnique': true}]}",
+        "{'insert': 'l', 'documents': [{'_id': 'A', 's': 'x', 't': 1}, {'_id': 'a'}, {'_id': 'b', 's': 'X'}],"
+        " 'ordered': false}",
+        "{'update': 'l', 'updates': [{'q': {'s': 'X'}, 'u': {'$set': {'s': 'Y'}}}]}",
+        "{'collMod': 'l', 'index': {'name': 't', 'unique': true}}",
+        "{'collMod': 'l', 'index': {'name': 'h', 'hidden': true}}",
+        "{'create': 'ts', 'timeseries': {'timeField': 't', 'metaField': 'm'}}",
+        "{'insert': 'ts', 'documents': [{'_id': 1, 't': {'$date': {'$numberLong': '0'}}, 'm': 1}, {'_id': 1, 't':"
+        " {'$date': {'$numberLong': '5'}}, 'm': 1}]}",
+        "{'update': 'ts', 'updates': [{'q': {'m': 1}, 'u': {'$set': {'m': 2}}, 'multi': true}]}",
+        "{'create': 'w', 'viewOn': 'v', 'pipeline': [{'$match': {'s': 1}}]}",
+        "{'collMod': 'w', 'viewOn': 'l', 'pipeline': []}",
+        "{'renameCollection': 't.v', 'to': 't.l', 'dropTarget': true, '$db': 'admin'}",
+        "{'renameCollection': 't.ts2', 'to': 'u.c', '$db': 'admin'}",
+        "{'convertToCapped': 'l', 'size': 4096}",
+        "{'cloneCollectionAsCapped': 'cap', 'toCollection': 'cap2', 'size': 4096}",
+        "{'setParameter': 1, 'ttlMonitorSleepSecs': 7, '$db': 'admin'}",
+        "{'drop': 'w'}",
+    };
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
+        bson_destroy(fixture_run(&fixture, commands[i]));
+    assert_true(fixture.history_count > 20);
+    fixture_replay(&fixture, &copy);
+    assert_int_equal(fixture_hash(&fixture), fixture_hash(&copy));
+    fixture_expect(&copy, "{'validate': 'cap', 'full': true}", "{'valid': true, 'nrecords': 2}");
+    fixture_expect(&copy, "{'validate': 'l', 'full': true}", "{'valid': true, 'nrecords': 1}");
+    fixture_expect(&copy, "{'validate': 'ts', 'full': true}", "{'valid': true, 'nrecords': 2}");
+    fixture_close(&fixture);
+    fixture_close(&copy);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(log_replay_of_all_kinds_of_collections_gives_the_same_store),
         cmocka_unit_test(insert_without_id_gets_one_in_front),
         cmocka_unit_test(insert_ordered_stops_unordered_goes_on),
         cmocka_unit_test(insert_large_batch_is_split_into_entries),

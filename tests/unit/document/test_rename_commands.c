@@ -2,6 +2,8 @@
 
 #include "tests/unit/document/fixture.h"
 
+#include "document/insert.h"
+
 #include "storage/catalog.h"
 
 #include <stdio.h>
@@ -127,9 +129,31 @@ static void a_capped_clone_has_the_newest_documents(void **state)
     fixture_close(&fixture);
 }
 
+/* As the last batches of a clone whose target was dropped: nothing comes back, least of all a plain collection. */
+static void documents_for_a_collection_that_must_be_there_make_none(void **state)
+{
+    static const uint8_t make_none[16];
+    (void)state;
+    struct fixture fixture;
+    struct err err = {0};
+    struct buf payload = BUF_INIT;
+    bson_t *doc = BCON_NEW("_id", BCON_INT32(1));
+    struct insert_header header = {.ns = "t.gone", .create_uuid = make_none, .count = 1};
+    insert_header_encode(&payload, &header);
+    buf_append(&payload, bson_get_data(doc), doc->len);
+    fixture_open(&fixture);
+    assert_false(fixture_apply_command(&fixture, DOCUMENT_KIND_INSERT, payload.data, payload.len, &err));
+    assert_int_equal(err.code, 26);
+    fixture_expect_batch(&fixture, "{'listCollections': 1}", "[]");
+    fixture_close(&fixture);
+    buf_deinit(&payload);
+    bson_destroy(doc);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(documents_for_a_collection_that_must_be_there_make_none),
         cmocka_unit_test(rename_keeps_documents_indexes_and_uuid),
         cmocka_unit_test(rename_drops_a_target_only_when_told),
         cmocka_unit_test(rename_refuses_what_can_not_be),
