@@ -23,6 +23,17 @@ static struct command_ctx *ctx_of_op(struct op *op)
     return (struct command_ctx *)((char *)op - offsetof(struct command_ctx, op));
 }
 
+/* The command as it came in: ctx->body may be exchanged for another while somebody looks. */
+static struct bdoc body_of(const struct command_ctx *ctx)
+{
+    struct biter iter;
+    struct belem elem;
+    biter_init(&iter, ctx->msg.body);
+    bool wrapped = ctx->msg.query_ns != NULL && biter_next(&iter, &elem) && elem.val.type == BT_DOCUMENT &&
+                   (strcmp(elem.key, "$query") == 0 || strcmp(elem.key, "query") == 0);
+    return wrapped ? bval_doc(&elem.val) : ctx->msg.body;
+}
+
 struct op_registry *op_registry_new(void)
 {
     struct op_registry *registry = mem_alloc(sizeof *registry);
@@ -158,7 +169,7 @@ static bool is_of_session(struct op *op, const uint8_t *lsid)
     struct bval id;
     uint8_t subtype;
     uint32_t len;
-    if (!bdoc_find(ctx_of_op(op)->body, "lsid", &val) || val.type != BT_DOCUMENT ||
+    if (!bdoc_find(body_of(ctx_of_op(op)), "lsid", &val) || val.type != BT_DOCUMENT ||
         !bdoc_find(bval_doc(&val), "id", &id) || id.type != BT_BINARY)
         return false;
     const uint8_t *bytes = bval_binary(&id, &subtype, &len);
@@ -197,7 +208,7 @@ static void append_ns(bson_t *out, const struct command_ctx *ctx)
     char ns[COMMAND_DB_MAX + COMMAND_NS_MAX + 2];
     struct bval coll = ctx->value;
     uint32_t len;
-    if (coll.type != BT_STRING && (!bdoc_find(ctx->body, "collection", &coll) || coll.type != BT_STRING))
+    if (coll.type != BT_STRING && (!bdoc_find(body_of(ctx), "collection", &coll) || coll.type != BT_STRING))
         snprintf(ns, sizeof ns, "%s.$cmd%s", ctx->db, strcmp(ctx->name, "aggregate") == 0 ? ".aggregate" : "");
     else
         snprintf(ns, sizeof ns, "%s.%s", ctx->db, bval_str(&coll, &len));
@@ -280,14 +291,14 @@ static void append_op(struct op *op, const struct op_list_options *options, bson
     append_time(out);
     BSON_APPEND_BOOL(out, "threaded", true);
     BSON_APPEND_INT64(out, "opid", op->id);
-    if (bdoc_find(ctx->body, "lsid", &lsid))
+    if (bdoc_find(body_of(ctx), "lsid", &lsid))
         bval_append(out, "lsid", -1, &lsid);
     BSON_APPEND_INT64(out, "secs_running", elapsed_ms / 1000);
     BSON_APPEND_INT64(out, "microsecs_running", elapsed_ms * 1000);
     BSON_APPEND_UTF8(out, "op", type_of(ctx));
     append_ns(out, ctx);
     BSON_APPEND_BOOL(out, "redacted", false);
-    append_command(out, ctx->body);
+    append_command(out, body_of(ctx));
     if (op->plan_summary[0] != '\0')
         BSON_APPEND_UTF8(out, "planSummary", op->plan_summary);
     if (op->waiting_for != NULL)

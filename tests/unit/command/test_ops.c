@@ -86,6 +86,24 @@ static void ops_list_shows_what_is_under_way(void **state)
     expect_answer("{\"ok\": 1.0}");
 }
 
+/* As commands do that work on a completed copy: whoever lists meanwhile must not see half of the exchange. */
+static void exchange_body_and_list(struct command_ctx *ctx)
+{
+    ctx->body = (struct bdoc){0};
+    list_here(ctx);
+}
+
+static void ops_list_shows_the_command_as_it_came(void **state)
+{
+    (void)state;
+    run("{\"find\": \"c\", \"filter\": {\"a\": 1}, \"$db\": \"d\"}", exchange_body_and_list);
+    struct bval val = listed_value("command");
+    assert_true(bdoc_has(bval_doc(&val), "filter"));
+    bson_destroy(listed);
+    listed = NULL;
+    expect_answer("{\"ok\": 1.0}");
+}
+
 static void ops_list_cuts_a_long_command(void **state)
 {
     char body[4096];
@@ -177,6 +195,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ops_list_shows_what_is_under_way),
+        cmocka_unit_test(ops_list_shows_the_command_as_it_came),
         cmocka_unit_test(ops_list_cuts_a_long_command),
         cmocka_unit_test(ops_kill_ends_the_operation_with_11601),
         cmocka_unit_test(ops_kill_reaches_the_parts_of_a_routers_operation),
