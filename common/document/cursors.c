@@ -66,6 +66,13 @@ static void unlink_locked(struct document_cursors *cursors, struct document_curs
     cursors->count--;
 }
 
+static bool too_much(struct err *err)
+{
+    return err_set(err, ERR_ExceededMemoryLimit,
+                   "too many open cursors, or too much held by them: at most %d, %d bytes", DOCUMENT_CURSORS_MAX,
+                   DOCUMENT_CURSORS_MAX_BYTES);
+}
+
 bool document_cursors_add(struct document_cursors *cursors, struct document_cursor *cursor, int64_t *id,
                           struct err *err)
 {
@@ -86,9 +93,17 @@ bool document_cursors_add(struct document_cursors *cursors, struct document_curs
         *id = cursor->id;
     }
     pthread_mutex_unlock(&cursors->mutex);
-    return room || err_set(err, ERR_ExceededMemoryLimit,
-                           "too many open cursors, or too much held by them: at most %d, %d bytes",
-                           DOCUMENT_CURSORS_MAX, DOCUMENT_CURSORS_MAX_BYTES);
+    return room || too_much(err);
+}
+
+bool document_cursors_may_keep(struct document_cursors *cursors, const struct document_cursor *cursor, struct err *err)
+{
+    size_t bytes = document_cursor_memory(cursor);
+    pthread_mutex_lock(&cursors->mutex);
+    bool room =
+        bytes <= cursor->held_bytes || cursors->held_bytes - cursor->held_bytes + bytes <= DOCUMENT_CURSORS_MAX_BYTES;
+    pthread_mutex_unlock(&cursors->mutex);
+    return room || too_much(err);
 }
 
 bool document_cursors_take(struct document_cursors *cursors, int64_t id, struct document_cursor **out, struct err *err)

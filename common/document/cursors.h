@@ -26,6 +26,10 @@ bool document_cursors_add(struct document_cursors *cursors, struct document_curs
 /* Marks it in use. ERR_CursorNotFound (43), CURSOR_IN_USE. */
 bool document_cursors_take(struct document_cursors *cursors, int64_t id, struct document_cursor **out,
                            struct err *err) ERR_WARN_UNUSED;
+/* For a cursor in use: what it holds by now, a sort's documents for instance, may be kept. Else
+ * ERR_ExceededMemoryLimit, and it should be closed. */
+bool document_cursors_may_keep(struct document_cursors *cursors, const struct document_cursor *cursor,
+                               struct err *err) ERR_WARN_UNUSED;
 /* Ends the use. `close`, or a kill meanwhile, frees the cursor. */
 void document_cursors_give_back(struct document_cursors *cursors, struct document_cursor *cursor, bool close);
 /* True when there was one. One in use is freed when its user gives it back. */

@@ -199,12 +199,20 @@ static bool park(struct get_more *more, uint64_t seen)
 static void answer(struct get_more *more, struct wire_frame *frame, bool close, const struct err *err)
 {
     struct command_ctx *ctx = more->ctx;
+    struct document_cursors *cursors = document_engine_cursors(more->engine);
+    struct err full;
+    if (frame != NULL && !close && !document_cursors_may_keep(cursors, more->cursor, &full)) {
+        wire_frame_unref(frame);
+        frame = NULL;
+        close = true;
+        err = &full;
+    }
     if (frame != NULL && more->request.batch >= 0) {
         /* The last batch may be asked for again: the cursor stays for a while. */
         keep_for_repeat(more->cursor, more->request.batch, frame);
         close = false;
     }
-    document_cursors_give_back(document_engine_cursors(more->engine), more->cursor, close);
+    document_cursors_give_back(cursors, more->cursor, close);
     if (frame != NULL)
         command_ctx_set_raw(ctx, frame);
     unref(more);

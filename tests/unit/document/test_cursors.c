@@ -46,6 +46,28 @@ static void cursors_are_used_by_one_at_a_time(void **state)
     document_cursors_free(cursors);
 }
 
+static void cursors_that_grow_are_bounded_too(void **state)
+{
+    (void)state;
+    struct document_cursors *cursors = document_cursors_new();
+    struct document_cursor *one;
+    struct document_cursor *two;
+    struct err err;
+    int64_t ids[2];
+    for (int i = 0; i < 2; i++)
+        assert_true(document_cursors_add(cursors, make(1), &ids[i], &err));
+    assert_true(document_cursors_take(cursors, ids[0], &one, &err));
+    assert_true(document_cursors_take(cursors, ids[1], &two, &err));
+    buf_reserve(&one->list, DOCUMENT_CURSORS_MAX_BYTES / 4 * 3);
+    assert_true(document_cursors_may_keep(cursors, one, &err));
+    document_cursors_give_back(cursors, one, false);
+    buf_reserve(&two->list, DOCUMENT_CURSORS_MAX_BYTES / 4 * 3);
+    assert_false(document_cursors_may_keep(cursors, two, &err));
+    assert_int_equal(err.code, ERR_ExceededMemoryLimit);
+    document_cursors_give_back(cursors, two, true);
+    document_cursors_free(cursors);
+}
+
 static void cursors_are_bounded_by_number_and_bytes(void **state)
 {
     (void)state;
@@ -75,6 +97,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cursors_are_used_by_one_at_a_time),
+        cmocka_unit_test(cursors_that_grow_are_bounded_too),
         cmocka_unit_test(cursors_are_bounded_by_number_and_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
