@@ -58,6 +58,15 @@ bool expr_check_scratch(struct expr_scope *scope)
                    EXPR_MAX_SCRATCH_BYTES);
 }
 
+bool expr_check_room(struct expr_scope *scope, size_t count)
+{
+    size_t used = scope->scratch->used_bytes;
+    if (used <= EXPR_MAX_SCRATCH_BYTES && count <= (EXPR_MAX_SCRATCH_BYTES - used) / sizeof(struct bval))
+        return interrupt_check(scope->err);
+    return err_set(scope->err, ERR_ExceededMemoryLimit, "an expression needs more than %d bytes for one document",
+                   EXPR_MAX_SCRATCH_BYTES);
+}
+
 bool expr_check_size(struct expr_scope *scope, size_t bytes)
 {
     if (bytes <= EXPR_MAX_RESULT_BYTES)

@@ -115,6 +115,8 @@ bool expr_make_document(struct expr_scope *scope, const struct expr_name *names,
                         size_t count, struct bval *out);
 /* Fails when intermediate values take more than EXPR_MAX_SCRATCH_BYTES: loops ask, as they keep every step. */
 bool expr_check_scratch(struct expr_scope *scope);
+/* The same for `count` values that are about to be kept, and looks at the clock: before an array is copied. */
+bool expr_check_room(struct expr_scope *scope, size_t count);
 /* Fails when the result would be larger than EXPR_MAX_RESULT_BYTES. */
 bool expr_check_size(struct expr_scope *scope, size_t bytes);
 /* A list of values becomes an array value in scratch; missing ones are nulls. */

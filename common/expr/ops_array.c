@@ -82,12 +82,16 @@ static bool op_concat_arrays(struct expr_scope *s, const struct expr *call, cons
             return err_set(s->err, 28664, "$concatArrays only supports arrays, not %s", bval_type_name(args[i].type));
         total += bdoc_count(bval_doc(&args[i]));
     }
+    if (!expr_check_room(s, total))
+        return false;
     struct bval *all = arena_alloc(s->scratch, (total + 1) * sizeof *all);
     size_t at = 0;
     for (uint32_t i = 0; i < call->arg_count; i++) {
-        struct expr_items items = expr_array_items(s, &args[i]);
-        memcpy(all + at, items.items, items.count * sizeof *all);
-        at += items.count;
+        struct biter iter;
+        struct belem elem;
+        biter_init(&iter, bval_doc(&args[i]));
+        while (biter_next(&iter, &elem))
+            all[at++] = elem.val;
     }
     return expr_make_array(s, all, total, out);
 }
@@ -303,6 +307,8 @@ static bool op_zip(struct expr_scope *s, const struct expr *call, const struct b
         if (args[i].type != BT_ARRAY)
             return err_set(s->err, 34468, "$zip found a non-array expression in input: %s",
                            bval_type_name(args[i].type));
+        if (!expr_check_room(s, bdoc_count(bval_doc(&args[i]))))
+            return false;
         columns[i] = expr_array_items(s, &args[i]);
         if (longest ? columns[i].count > rows : columns[i].count < rows)
             rows = columns[i].count;

@@ -68,7 +68,7 @@ static bool op_set_equals(struct expr_scope *s, const struct expr *call, const s
     struct expr_items first = {0};
     bool equal = true;
     for (uint32_t i = 0; i < call->arg_count; i++) {
-        if (!need_array(s, call, &args[i], 17044))
+        if (!need_array(s, call, &args[i], 17044) || !expr_check_room(s, bdoc_count(bval_doc(&args[i]))))
             return false;
         struct expr_items set = expr_array_items(s, &args[i]);
         make_set(s, &set);
@@ -96,11 +96,15 @@ static bool op_set_union(struct expr_scope *s, const struct expr *call, const st
             return false;
         total += bdoc_count(bval_doc(&args[i]));
     }
+    if (!expr_check_room(s, total))
+        return false;
     all.items = arena_alloc(s->scratch, (total + 1) * sizeof *all.items);
     for (uint32_t i = 0; i < call->arg_count; i++) {
-        struct expr_items items = expr_array_items(s, &args[i]);
-        for (size_t j = 0; j < items.count; j++)
-            all.items[all.count++] = items.items[j];
+        struct biter iter;
+        struct belem elem;
+        biter_init(&iter, bval_doc(&args[i]));
+        while (biter_next(&iter, &elem))
+            all.items[all.count++] = elem.val;
     }
     make_set(s, &all);
     return expr_make_array(s, all.items, all.count, out);
@@ -114,7 +118,7 @@ static bool op_set_intersection(struct expr_scope *s, const struct expr *call, c
     for (uint32_t i = 0; i < call->arg_count; i++) {
         if (expr_is_nullish(&args[i]))
             return true;
-        if (!need_array(s, call, &args[i], 17047))
+        if (!need_array(s, call, &args[i], 17047) || !expr_check_room(s, bdoc_count(bval_doc(&args[i]))))
             return false;
         struct expr_items set = expr_array_items(s, &args[i]);
         make_set(s, &set);

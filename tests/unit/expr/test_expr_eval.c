@@ -8,6 +8,11 @@
 /* {three: {$add: [1, 2]}} */
 static struct expr_env env = {.now_ms = 1700000000000};
 
+/* An operator on one array of a million numbers, sixteen times. */
+#define FOUR       "'$$x', '$$x', '$$x', '$$x'"
+#define LIST       "[" FOUR ", " FOUR ", " FOUR ", " FOUR "]"
+#define MANY(call) "{'$let': {'vars': {'x': {'$range': [0, 1000000]}}, 'in': {" call "}}}"
+
 /* An expression, a document, and {"v": result} ({} for a missing one). */
 struct eval_case {
     const char *expr;
@@ -146,6 +151,11 @@ static void expr_malformed_fails_with_code(void **state)
         {"{'$reduce': {'input': {'$range': [0, 100000]}, 'initialValue': '', 'in': {'$concat': ['$$value', "
          "'xxxxxxxx']}}}",
          146},
+        {MANY("'$concatArrays': " LIST), 146},
+        {MANY("'$setUnion': " LIST), 146},
+        {MANY("'$setIntersection': " LIST), 146},
+        {MANY("'$setEquals': " LIST), 146},
+        {MANY("'$zip': {'inputs': " LIST "}"), 146},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
