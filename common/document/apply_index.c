@@ -79,6 +79,10 @@ static void take_back(struct document_apply *apply, const char *ns, const struct
 static void note_unready(const struct collection *coll, uint32_t id, struct made *made)
 {
     const struct index_def *index = collection_find_index_id(coll, id);
+    for (uint32_t i = 0; i < made->unready_count; i++) {
+        if (made->unready[i] == id)
+            return;
+    }
     if (index != NULL && index->state == INDEX_BUILDING && made->unready_count < CATALOG_INDEXES_MAX)
         made->unready[made->unready_count++] = id;
 }

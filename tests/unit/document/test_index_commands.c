@@ -271,6 +271,34 @@ static void build_whose_one_index_is_dropped_leaves_none(void **state)
     fixture_close(&fixture);
 }
 
+/* The other one's build fails: who waits for it has to be told, however often it has named the index. */
+static void one_who_names_an_index_under_construction_often_waits_for_it(void **state)
+{
+    enum { TIMES = 70 };
+    static const char twice[] = "{'key': {'twice': 1}, 'name': 'twice_1', 'unique': true}, ";
+    (void)state;
+    struct fixture fixture;
+    struct fixture_call build;
+    struct fixture_call other;
+    char command[TIMES * sizeof twice + 128] = "{'createIndexes': 'big', 'indexes': [";
+    for (int i = 0; i < TIMES; i++)
+        strcat(command, twice);
+    strcat(command, "{'key': {'b': 1}, 'name': 'b_1'}]}");
+    fixture_open(&fixture);
+    insert_many(&fixture, 3000);
+    fixture.hold = true;
+    fixture_start(&fixture, &build, two_indexes);
+    fixture_start(&fixture, &other, command);
+    fixture_apply(&fixture);
+    fixture.hold = false;
+    assert_true(build.done && other.done);
+    assert_int_equal(fixture_i64(build.reply, "code"), 11000);
+    assert_int_equal(fixture_i64(other.reply, "code"), 276);
+    bson_destroy(build.reply);
+    bson_destroy(other.reply);
+    fixture_close(&fixture);
+}
+
 /* The leader is lost right after the indexes came into being; the next one takes up both, or neither. */
 static void build_of_a_former_leader_stays_all_or_nothing(void **state)
 {
@@ -396,6 +424,7 @@ int main(void)
         cmocka_unit_test(index_stats_leave_explains_out),
         cmocka_unit_test(build_that_fails_on_its_second_index_leaves_none),
         cmocka_unit_test(build_whose_one_index_is_dropped_leaves_none),
+        cmocka_unit_test(one_who_names_an_index_under_construction_often_waits_for_it),
         cmocka_unit_test(build_of_a_former_leader_stays_all_or_nothing),
         cmocka_unit_test(list_indexes_tells_of_builds_when_asked),
         cmocka_unit_test(build_that_is_killed_leaves_none),
