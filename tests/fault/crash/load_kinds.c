@@ -76,8 +76,7 @@ static const char *const ddl_commands[] = {
     "{'dropIndexes': 'k-big', 'index': '*'}",
     "{'dropIndexes': 'k-big', 'index': ['w', 'c']}",
     "{'collMod': 'k-valid', 'validator': {'s': {'$regex': '^[abcdefghijklm]'}, 'n': {'$type': 'number'}}}",
-    "{'collMod': 'k-valid', 'validator': {'s': {'$regex': '^[a-m]'}, 'n': {'$type': 'number'}},"
-    " 'validationLevel': 'moderate'}",
+    "{'collMod': 'k-valid', 'validator': {'s': {'$regex': '^[a-m]'}}, 'validationLevel': 'moderate'}",
     "{'collMod': 'k-capped', 'cappedMax': 60}",
     "{'collMod': 'k-capped', 'cappedMax': 100}",
     "{'collMod': 'k-any', 'index': {'name': 't', 'expireAfterSeconds': 2}}",
