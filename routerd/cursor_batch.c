@@ -105,7 +105,9 @@ bool cursor_batch_append(struct command_ctx *ctx, struct router_cursor *cursor, 
     router_cursor_use(cursor, ctx);
     /* What a pipeline takes says nothing about what it gives. */
     cursor->fetch.batch_size = cursor->run ? 0 : batch_size;
-    if (!fill_array(cursor, batch_size, &array, err)) {
+    bool ok = fill_array(cursor, batch_size, &array, err) &&
+              (cursor->ended || !keep || cursor_table_may_keep(router_of(ctx)->cursors, cursor, err));
+    if (!ok) {
         bson_destroy(&array);
         client_error_make(ctx, false, err);
         return false;

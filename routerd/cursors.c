@@ -15,7 +15,14 @@ struct cursor_table {
     struct router *router;
     pthread_mutex_t lock; /* guards `cursors` and the marked fields of each */
     struct map cursors;   /* id (8 bytes) -> struct router_cursor * */
+    size_t held_bytes;    /* guarded by `lock`: of all of them */
 };
+
+static void remove_locked(struct cursor_table *table, const struct router_cursor *cursor)
+{
+    map_remove(&table->cursors, &cursor->id, sizeof cursor->id);
+    table->held_bytes -= cursor->held_bytes;
+}
 
 struct cursor_table *cursor_table_new(struct router *router)
 {
@@ -117,6 +124,28 @@ bool cursor_table_add(struct cursor_table *table, struct router_cursor *cursor, 
     return !full || err_set(err, ERR_ExceededMemoryLimit, "too many open cursors (%d)", CURSORS_MAX);
 }
 
+static size_t memory_bytes(const struct router_cursor *cursor)
+{
+    size_t bytes = sizeof *cursor + cursor->arena.used_bytes + cursor->made.cap;
+    bytes += cursor->merge ? merge_memory_bytes(cursor->merge) : 0;
+    return bytes + (cursor->run ? pipeline_run_memory_bytes(cursor->run) : 0);
+}
+
+bool cursor_table_may_keep(struct cursor_table *table, struct router_cursor *cursor, struct err *err)
+{
+    size_t bytes = memory_bytes(cursor);
+    pthread_mutex_lock(&table->lock);
+    size_t all = table->held_bytes - cursor->held_bytes + bytes;
+    bool room = bytes <= cursor->held_bytes || all <= CURSORS_MAX_BYTES;
+    if (room) {
+        table->held_bytes = all;
+        cursor->held_bytes = bytes;
+    }
+    pthread_mutex_unlock(&table->lock);
+    return room ||
+           err_set(err, ERR_ExceededMemoryLimit, "open cursors hold too much: at most %d bytes", CURSORS_MAX_BYTES);
+}
+
 bool cursor_table_take(struct cursor_table *table, const struct command_ctx *ctx, int64_t id, const char *ns,
                        struct router_cursor **out, struct err *err)
 {
@@ -149,7 +178,7 @@ void cursor_table_give(struct cursor_table *table, struct router_cursor *cursor,
     cursor->op_id = 0;
     cursor->used_ms = clock_now_ms();
     if (close)
-        map_remove(&table->cursors, &cursor->id, sizeof cursor->id);
+        remove_locked(table, cursor);
     pthread_mutex_unlock(&table->lock);
     if (close)
         router_cursor_close(table->router, cursor);
@@ -166,7 +195,7 @@ bool cursor_table_kill(struct cursor_table *table, int64_t id, const char *ns)
     if (cursor && busy)
         cursor->killed = true;
     else if (cursor)
-        map_remove(&table->cursors, &id, sizeof id);
+        remove_locked(table, cursor);
     pthread_mutex_unlock(&table->lock);
     if (cursor && !busy)
         router_cursor_close(table->router, cursor);
@@ -190,7 +219,7 @@ static struct router_cursor *take_of_session(struct cursor_table *table, const u
             found = cursor;
     }
     if (found)
-        map_remove(&table->cursors, &found->id, sizeof found->id);
+        remove_locked(table, found);
     pthread_mutex_unlock(&table->lock);
     return found;
 }
@@ -212,7 +241,7 @@ static struct router_cursor *take_idle(struct cursor_table *table, int64_t now_m
             found = cursor;
     }
     if (found)
-        map_remove(&table->cursors, &found->id, sizeof found->id);
+        remove_locked(table, found);
     pthread_mutex_unlock(&table->lock);
     return found;
 }

@@ -1,6 +1,6 @@
 /* The cursors that clients hold on this router. One over a single shard only translates ids; one over several merges
- * their streams, runs what is left of a pipeline, and counts down skip and limit. Bounded in number, closed after
- * CURSORS_IDLE_MS without a getMore. A cursor is used by one command at a time: taken out, given back. */
+ * their streams, runs what is left of a pipeline, and counts down skip and limit. Bounded in number and bytes, closed
+ * after CURSORS_IDLE_MS without a getMore. A cursor is used by one command at a time: taken out, given back. */
 #ifndef SHERD_ROUTERD_CURSORS_H
 #define SHERD_ROUTERD_CURSORS_H
 
@@ -13,6 +13,7 @@ struct cursor_table;
 
 enum {
     CURSORS_MAX = 20000,
+    CURSORS_MAX_BYTES = 1024 * 1024 * 1024, /* held by all of them: batches at hand, groups, sorted documents */
     CURSORS_IDLE_MS = 10 * 60 * 1000,
     CURSORS_BATCH_MAX_BYTES = 16 * 1024 * 1024 - 64 * 1024, /* of documents in one merged reply */
     CURSORS_FIRST_BATCH = 101,
@@ -43,10 +44,11 @@ struct router_cursor {
     bool ended;                       /* nothing left */
     bool abandoned;                   /* being freed without a word to the shards */
 
-    bool busy;        /* guarded by the table: a command uses it */
-    int64_t op_id;    /* guarded by the table: of the getMore that uses it; 0: none does */
-    bool killed;      /* guarded by the table: close when given back */
-    uint8_t lsid[16]; /* of the session that opened it; see has_lsid */
+    bool busy;         /* guarded by the table: a command uses it */
+    int64_t op_id;     /* guarded by the table: of the getMore that uses it; 0: none does */
+    size_t held_bytes; /* guarded by the table: as counted last */
+    bool killed;       /* guarded by the table: close when given back */
+    uint8_t lsid[16];  /* of the session that opened it; see has_lsid */
     bool has_lsid;
     bool has_origin;      /* these and those below are set */
     bool await_data;      /* tailable: a getMore waits for documents */
@@ -76,6 +78,9 @@ bool cursor_table_add(struct cursor_table *table, struct router_cursor *cursor, 
  * command uses it; ERR_Unauthorized when it belongs to another namespace. */
 bool cursor_table_take(struct cursor_table *table, const struct command_ctx *ctx, int64_t id, const char *ns,
                        struct router_cursor **out, struct err *err) ERR_WARN_UNUSED;
+/* For a busy one: counts what it holds by now. ERR_ExceededMemoryLimit when that may not be kept: it is to be closed.
+ */
+bool cursor_table_may_keep(struct cursor_table *table, struct router_cursor *cursor, struct err *err) ERR_WARN_UNUSED;
 /* Gives it back; `done` or killed in the meantime: it is closed. */
 void cursor_table_give(struct cursor_table *table, struct router_cursor *cursor, bool done);
 /* True when there was one. A getMore that uses it ends with ERR_CursorKilled. */

@@ -118,6 +118,14 @@ bool merge_is_local(const struct merge *merge)
     return true;
 }
 
+size_t merge_memory_bytes(const struct merge *merge)
+{
+    size_t bytes = sizeof *merge + merge->count * sizeof *merge->streams;
+    for (size_t i = 0; i < merge->count; i++)
+        bytes += merge->streams[i].made.cap + (merge->streams[i].frame ? merge->streams[i].frame->len : 0);
+    return bytes;
+}
+
 static void fetch_prepare(const struct merge *merge, const struct stream *stream, const struct merge_fetch *fetch,
                           struct remote_request *request)
 {

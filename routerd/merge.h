@@ -30,6 +30,8 @@ bool merge_next(struct merge *merge, const struct merge_fetch *fetch, struct bdo
                 struct err *err) ERR_WARN_UNUSED;
 /* No shard has anything left: what remains is here. */
 bool merge_is_local(const struct merge *merge);
+/* What the batches at hand hold. */
+size_t merge_memory_bytes(const struct merge *merge);
 /* Kills what is still open on the shards, without waiting long. Accepts NULL. */
 void merge_close(struct merge *merge);
 /* The same without a word to the shards. Accepts NULL. */
