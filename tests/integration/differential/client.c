@@ -97,11 +97,18 @@ static int64_t take_batch(const bson_t *reply, struct document_list *list)
     return id;
 }
 
+static const char *name_of(const struct collection_target *target, bool read, char *out, size_t size)
+{
+    snprintf(out, size, "%s%s", target->name, read && target->view ? "_view" : "");
+    return out;
+}
+
 static bool drain(const struct collection_target *target, int64_t id, struct document_list *list, bson_error_t *error)
 {
+    char name[40];
     while (id != 0) {
-        bson_t *more =
-            BCON_NEW("getMore", BCON_INT64(id), "collection", BCON_UTF8(target->name), "batchSize", BCON_INT32(13));
+        bson_t *more = BCON_NEW("getMore", BCON_INT64(id), "collection",
+                                BCON_UTF8(name_of(target, true, name, sizeof name)), "batchSize", BCON_INT32(13));
         bson_t reply;
         bool ok = mongoc_client_command_simple(target->client, target->db, more, NULL, &reply, error);
         id = ok ? take_batch(&reply, list) : 0;
@@ -157,6 +164,16 @@ static void take_values(const bson_t *reply, bson_t *out)
     list_append(&list, out, "values", true);
 }
 
+static int value_count(const bson_t *taken)
+{
+    bson_iter_t iter, values;
+    int count = 0;
+    if (bson_iter_init_find(&iter, taken, "values") && bson_iter_recurse(&iter, &values))
+        while (bson_iter_next(&values))
+            count++;
+    return count;
+}
+
 static void take_counts(const bson_t *reply, bson_t *out)
 {
     static const char *const names[] = {"n", "nModified", "upserted", "value"};
@@ -172,20 +189,40 @@ static void take_counts(const bson_t *reply, bson_t *out)
         BSON_APPEND_BOOL(out, "updatedExisting", bson_iter_bool(&iter));
 }
 
+static bool is_read(const bson_t *command)
+{
+    return bson_has_field(command, "find") || bson_has_field(command, "count") || bson_has_field(command, "distinct") ||
+           bson_has_field(command, "aggregate");
+}
+
 static void addressed(const struct collection_target *target, const bson_t *command, bson_t *out)
 {
     bson_iter_t iter;
-    bool first = true;
+    bool first = true, read = is_read(command);
+    char name[40];
     bson_init(out);
     bson_iter_init(&iter, command);
     for (; bson_iter_next(&iter); first = false) {
         if (first)
-            BSON_APPEND_UTF8(out, bson_iter_key(&iter), target->name);
+            BSON_APPEND_UTF8(out, bson_iter_key(&iter), name_of(target, read, name, sizeof name));
         else
             bson_append_iter(out, bson_iter_key(&iter), -1, &iter);
     }
-    if (target->hint != NULL && bson_has_field(command, "find") && !bson_has_field(command, "hint"))
+    if (target->hint != NULL && read && !target->view && !bson_has_field(command, "hint"))
         BSON_APPEND_UTF8(out, "hint", target->hint);
+}
+
+static void list_by_value(struct document_list *list)
+{
+    for (uint32_t i = 0; i < list->count; i++) {
+        bson_t made = BSON_INITIALIZER;
+        bson_iter_t iter;
+        for (bson_iter_init(&iter, list->items[i]); bson_iter_next(&iter);)
+            append_by_value(&made, bson_iter_key(&iter), &iter);
+        bson_destroy(list->items[i]);
+        list->items[i] = bson_copy(&made);
+        bson_destroy(&made);
+    }
 }
 
 void client_run(const struct collection_target *target, const bson_t *command, enum reply_shape shape, bson_t *out)
@@ -198,9 +235,17 @@ void client_run(const struct collection_target *target, const bson_t *command, e
     if (!ok && (error.domain == MONGOC_ERROR_STREAM || error.domain == MONGOC_ERROR_SERVER_SELECTION))
         die(&sent, error.message);
     bson_init(out);
-    if (ok && (shape == REPLY_CURSOR || shape == REPLY_CURSOR_ANY_ORDER)) {
+    if (ok && (shape == REPLY_CURSOR || shape == REPLY_CURSOR_ANY_ORDER || shape == REPLY_CURSOR_BY_VALUE)) {
         ok = drain(target, take_batch(&reply, &list), &list, &error);
-        list_append(&list, out, "documents", shape == REPLY_CURSOR_ANY_ORDER);
+        if (shape == REPLY_CURSOR_BY_VALUE)
+            list_by_value(&list);
+        list_append(&list, out, "documents", shape != REPLY_CURSOR);
+    } else if (ok && shape == REPLY_VALUE_COUNT) {
+        bson_t values;
+        bson_init(&values);
+        take_values(&reply, &values);
+        BSON_APPEND_INT32(out, "values", value_count(&values));
+        bson_destroy(&values);
     } else if (ok && shape == REPLY_VALUES) {
         take_values(&reply, out);
     } else if (ok) {
@@ -212,4 +257,42 @@ void client_run(const struct collection_target *target, const bson_t *command, e
     }
     bson_destroy(&reply);
     bson_destroy(&sent);
+}
+
+void client_run_moving(const struct collection_target *target, const bson_t *find, bson_t *const *writes, int count,
+                       bson_t *out)
+{
+    bson_t sent, reply;
+    bson_error_t error;
+    struct document_list list = {0};
+    int done = 0;
+    addressed(target, find, &sent);
+    BSON_APPEND_INT32(&sent, "batchSize", 5);
+    bool ok = mongoc_client_command_simple(target->client, target->db, &sent, NULL, &reply, &error);
+    int64_t id = ok ? take_batch(&reply, &list) : 0;
+    while (ok && (id != 0 || done < count)) {
+        bson_destroy(&reply);
+        bson_destroy(&sent);
+        bson_t *more =
+            BCON_NEW("getMore", BCON_INT64(id), "collection", BCON_UTF8(target->name), "batchSize", BCON_INT32(7));
+        bson_init(&sent);
+        bson_init(&reply);
+        if (done < count) {
+            bson_destroy(&sent);
+            addressed(target, writes[done++], &sent);
+            client_must(target->client, target->db, &sent);
+        }
+        if (id != 0) {
+            bson_destroy(&reply);
+            ok = mongoc_client_command_simple(target->client, target->db, more, NULL, &reply, &error);
+            id = ok ? take_batch(&reply, &list) : 0;
+        }
+        bson_destroy(more);
+    }
+    bson_destroy(&reply);
+    bson_destroy(&sent);
+    bson_init(out);
+    list_append(&list, out, "documents", false);
+    if (!ok)
+        BSON_APPEND_INT32(out, "code", (int32_t)error.code);
 }

@@ -1,35 +1,11 @@
 /* Asks the same of four collections that hold the same documents, plain, with indexes, sharded, and sharded with
  * indexes, and reports every difference between the answers. Ends with "N operations, D differences"; status 0 when D
  * is 0. */
-#include "client.h"
-#include "generate.h"
+#include "world.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-enum {
-    TARGETS = 4,
-    DOCUMENTS = 110,
-    ROUND_OPERATIONS = 500, /* with one set of indexes and one shard key */
-    COMPARE_EVERY = 12,     /* writes between two comparisons of everything that is stored */
-    DIFFERENCES_MAX = 10,
-};
-
-struct world {
-    struct rng rng;
-    const char *db;
-    struct collection_target targets[TARGETS];
-    char indexes[1000]; /* names, for reports */
-    uint32_t full_indexes[8];
-    uint32_t full_index_count;
-    const char *shard_key;
-    int32_t next_number;
-    uint64_t operations;
-    uint64_t differences;
-    uint32_t writes;
-    bool diverged; /* a write had different effects: the round is over */
-};
 
 static const char *const target_names[TARGETS] = {"plain", "indexed", "sharded", "both"};
 
@@ -81,7 +57,7 @@ static void narrow(const bson_t *expected, const bson_t *got, bson_t *expected_o
     walk_print(&right, got_out);
 }
 
-static void report(struct world *world, const bson_t *command, const bson_t *expected, const bson_t *got, int which)
+void world_report(struct world *world, const bson_t *command, const bson_t *expected, const bson_t *got, int which)
 {
     bson_t left, right;
     narrow(expected, got, &left, &right);
@@ -100,14 +76,14 @@ static void report(struct world *world, const bson_t *command, const bson_t *exp
     world->differences++;
 }
 
-static void compare(struct world *world, const bson_t *command, enum reply_shape shape, bool write)
+void world_compare(struct world *world, const bson_t *command, enum reply_shape shape, bool write)
 {
     bson_t expected, got;
     client_run(&world->targets[0], command, shape, &expected);
     for (int i = 1; i < TARGETS; i++) {
         client_run(&world->targets[i], command, shape, &got);
         if (!bson_equal(&expected, &got)) {
-            report(world, command, &expected, &got, i);
+            world_report(world, command, &expected, &got, i);
             world->diverged |= write;
         }
         bson_destroy(&got);
@@ -115,10 +91,13 @@ static void compare(struct world *world, const bson_t *command, enum reply_shape
     bson_destroy(&expected);
 }
 
+static void forget_hints(struct world *world);
+
 static void compare_everything(struct world *world)
 {
+    forget_hints(world);
     bson_t *find = BCON_NEW("find", "", "sort", "{", "_id", BCON_INT32(1), "}");
-    compare(world, find, REPLY_CURSOR, true);
+    world_compare(world, find, REPLY_CURSOR, true);
     bson_destroy(find);
 }
 
@@ -139,25 +118,32 @@ static void choose_indexes(struct world *world)
 {
     uint32_t count = 1 + rng_below(&world->rng, 5), chosen = 0;
     world->indexes[0] = '\0';
-    world->full_index_count = 0;
+    world->chosen_count = 0;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t which = rng_below(&world->rng, generate_index_count());
         if (chosen >> which & 1)
             continue;
         chosen |= 1U << which;
         snprintf(world->indexes + strlen(world->indexes), 8, "%u ", which);
-        if (generate_index_is_full(which))
-            world->full_indexes[world->full_index_count++] = which;
+        world->chosen[world->chosen_count++] = which;
     }
 }
 
 static void shard(struct world *world, const char *collection)
 {
-    static const char *const keys[] = {"{\"_id\": \"hashed\"}", "{\"k\": \"hashed\"}", "{\"k\": 1}",
-                                       "{\"k\": 1, \"_id\": 1}", "{\"_id\": 1}"};
-    static const char *const middles[] = {NULL, NULL, "{\"k\": 3}", "{\"k\": 3, \"_id\": 0}", "{\"_id\": 40}"};
+    static const char *const keys[] = {
+        "{\"_id\": \"hashed\"}",          "{\"k\": \"hashed\"}", "{\"k\": 1}",
+        "{\"k\": 1, \"_id\": 1}",         "{\"_id\": 1}",        "{\"k\": \"hashed\", \"_id\": 1}",
+        "{\"k\": 1, \"_id\": \"hashed\"}"};
+    static const char *const middles[] = {NULL,
+                                          NULL,
+                                          "{\"k\": 3}",
+                                          "{\"k\": 3, \"_id\": 0}",
+                                          "{\"_id\": 40}",
+                                          NULL,
+                                          "{\"k\": 3, \"_id\": {\"$minKey\": 1}}"};
     char json[400];
-    uint32_t which = rng_below(&world->rng, 5);
+    uint32_t which = rng_below(&world->rng, 7);
     world->shard_key = keys[which];
     snprintf(json, sizeof json, "{\"shardCollection\": \"%s.%s\", \"key\": %s}", world->db, collection, keys[which]);
     client_must_json(world->targets[0].client, "admin", json);
@@ -174,8 +160,21 @@ static void insert(struct world *world, const bson_t *doc, int which)
     bson_destroy(command);
 }
 
+static void make_views(struct world *world)
+{
+    for (int i = 0; i < TARGETS; i++) {
+        char json[300];
+        snprintf(json, sizeof json,
+                 "{\"create\": \"%s_view\", \"viewOn\": \"%s\", \"pipeline\": [{\"$match\": {\"n\": {\"$gte\": 0}}},"
+                 " {\"$addFields\": {\"b\": {\"$ifNull\": [\"$b\", \"$k\"]}}}]}",
+                 target_names[i], target_names[i]);
+        client_must_json(world->targets[0].client, world->db, json);
+    }
+}
+
 static void start_round(struct world *world)
 {
+    forget_hints(world);
     client_must_json(world->targets[0].client, world->db, "{\"dropDatabase\": 1}");
     choose_indexes(world);
     uint64_t key_state = world->rng.state;
@@ -199,15 +198,12 @@ static void start_round(struct world *world)
             make_indexes(world, "indexed");
     }
     world->diverged = false;
-    for (int i = 0; i < TARGETS; i++) {
-        free(world->targets[i].hint);
-        world->targets[i].hint = NULL;
-    }
+    make_views(world);
 }
 
 /* ---- operations ---- */
 
-static void append_collation(struct world *world, bson_t *command)
+void world_append_collation(struct world *world, bson_t *command)
 {
     if (!rng_chance(&world->rng, 12))
         return;
@@ -216,7 +212,7 @@ static void append_collation(struct world *world, bson_t *command)
     bson_destroy(collation);
 }
 
-static void append_filter(struct world *world, bson_t *command, const char *key)
+void world_append_filter(struct world *world, bson_t *command, const char *key)
 {
     bson_t filter = BSON_INITIALIZER;
     generate_filter(&world->rng, 2, &filter);
@@ -224,21 +220,76 @@ static void append_filter(struct world *world, bson_t *command, const char *key)
     bson_destroy(&filter);
 }
 
-static void choose_hints(struct world *world)
+/* The random filter and the one that the update needs. */
+static void append_both(struct world *world, const bson_t *needed, bson_t *out, const char *key)
 {
-    for (int i = 1; i < TARGETS; i += 2) {
+    bson_t random = BSON_INITIALIZER;
+    generate_filter(&world->rng, 1, &random);
+    bson_t *both = BCON_NEW("$and", "[", BCON_DOCUMENT(needed), BCON_DOCUMENT(&random), "]");
+    BSON_APPEND_DOCUMENT(out, key, both);
+    bson_destroy(both);
+    bson_destroy(&random);
+}
+
+static void forget_hints(struct world *world)
+{
+    for (int i = 0; i < TARGETS; i++) {
         free(world->targets[i].hint);
         world->targets[i].hint = NULL;
-        if (world->full_index_count == 0 || !rng_chance(&world->rng, 30))
-            continue;
-        bson_t spec;
-        bson_iter_t iter;
-        uint32_t which = world->full_indexes[rng_below(&world->rng, world->full_index_count)];
-        bson_init_from_json(&spec, generate_index(which), -1, NULL);
-        bson_iter_init_find(&iter, &spec, "name");
-        world->targets[i].hint = strdup(bson_iter_utf8(&iter, NULL));
-        bson_destroy(&spec);
+        world->targets[i].view = false;
     }
+}
+
+/* An index for each collection that has some. Those that leave documents out may only be hinted together with a filter
+ * that leaves the same out: *needed is that of the one that was chosen, NULL when any will do. */
+static void choose_hints(struct world *world, const char **needed)
+{
+    *needed = NULL;
+    forget_hints(world);
+    if (rng_chance(&world->rng, 12)) {
+        for (int i = 0; i < TARGETS; i++)
+            world->targets[i].view = true;
+        return;
+    }
+    if (world->chosen_count == 0 || !rng_chance(&world->rng, 35))
+        return;
+    uint32_t which = world->chosen[rng_below(&world->rng, world->chosen_count)];
+    bson_t spec;
+    bson_iter_t iter;
+    *needed = generate_index_needs(which);
+    if (*needed == NULL)
+        return;
+    bson_init_from_json(&spec, generate_index(which), -1, NULL);
+    bson_iter_init_find(&iter, &spec, "name");
+    for (int i = 1; i < TARGETS; i += 2)
+        world->targets[i].hint = strdup(bson_iter_utf8(&iter, NULL));
+    bson_destroy(&spec);
+    if (strcmp(*needed, "{}") == 0)
+        *needed = NULL;
+}
+
+/* A random filter, and what a hinted index needs. */
+static void append_hinted_filter(struct world *world, bson_t *command, const char *key)
+{
+    const char *needed;
+    bson_t parsed;
+    choose_hints(world, &needed);
+    if (needed == NULL) {
+        world_append_filter(world, command, key);
+        return;
+    }
+    bson_init_from_json(&parsed, needed, -1, NULL);
+    append_both(world, &parsed, command, key);
+    bson_destroy(&parsed);
+}
+
+/* A partial index on strings serves no query of another collation, and a view has its own. */
+static void append_read_collation(struct world *world, bson_t *command)
+{
+    if (world->targets[0].view)
+        return;
+    if (world->targets[1].hint == NULL || strcmp(world->targets[1].hint, "s_partial") != 0)
+        world_append_collation(world, command);
 }
 
 static void op_find(struct world *world)
@@ -246,7 +297,7 @@ static void op_find(struct world *world)
     bson_t *command = BCON_NEW("find", "");
     bson_t part = BSON_INITIALIZER;
     bool sorted = rng_chance(&world->rng, 65);
-    append_filter(world, command, "filter");
+    append_hinted_filter(world, command, "filter");
     if (sorted) {
         generate_sort(&world->rng, &part);
         BSON_APPEND_DOCUMENT(command, "sort", &part);
@@ -262,9 +313,8 @@ static void op_find(struct world *world)
         BSON_APPEND_INT32(command, "skip", (int32_t)rng_below(&world->rng, 12));
     if (rng_chance(&world->rng, 15))
         BSON_APPEND_INT32(command, "batchSize", 2 + (int32_t)rng_below(&world->rng, 9));
-    append_collation(world, command);
-    choose_hints(world);
-    compare(world, command, sorted ? REPLY_CURSOR : REPLY_CURSOR_ANY_ORDER, false);
+    append_read_collation(world, command);
+    world_compare(world, command, sorted ? REPLY_CURSOR : REPLY_CURSOR_ANY_ORDER, false);
     bson_destroy(&part);
     bson_destroy(command);
 }
@@ -272,20 +322,21 @@ static void op_find(struct world *world)
 static void op_count(struct world *world)
 {
     bson_t *command = BCON_NEW("count", "");
-    append_filter(world, command, "query");
+    append_hinted_filter(world, command, "query");
     if (rng_chance(&world->rng, 20))
         BSON_APPEND_INT32(command, "limit", 1 + (int32_t)rng_below(&world->rng, 30));
-    append_collation(world, command);
-    compare(world, command, REPLY_COUNTS, false);
+    append_read_collation(world, command);
+    world_compare(world, command, REPLY_COUNTS, false);
     bson_destroy(command);
 }
 
 static void op_distinct(struct world *world)
 {
-    /* Without a collation: which of several equal strings stands for its class is not defined. */
+    /* With a collation only the number counts: which of several equal strings stands for its class is not defined. */
     bson_t *command = BCON_NEW("distinct", "", "key", BCON_UTF8(generate_path(&world->rng)));
-    append_filter(world, command, "query");
-    compare(world, command, REPLY_VALUES, false);
+    append_hinted_filter(world, command, "query");
+    append_read_collation(world, command);
+    world_compare(world, command, bson_has_field(command, "collation") ? REPLY_VALUE_COUNT : REPLY_VALUES, false);
     bson_destroy(command);
 }
 
@@ -303,7 +354,7 @@ static void op_aggregate(struct world *world)
                            "{", "n", BCON_INT32(-1), "_id", BCON_INT32(1), "}", "}", "{", "$limit", BCON_INT32(9), "}",
                            "{", "$project", "{", "s", BCON_INT32(1), "twice", "{", "$add", "[", "$n", "$n", "]", "}",
                            "}", "}", "]", "cursor", "{", "}");
-    compare(world, command, REPLY_CURSOR, false);
+    world_compare(world, command, REPLY_CURSOR, false);
     bson_destroy(command);
     bson_destroy(&filter);
 }
@@ -316,17 +367,6 @@ static void append_update(const struct generated_update *update, bson_t *stateme
         BSON_APPEND_DOCUMENT(statement, key, &update->update);
     if (!bson_empty(&update->array_filters))
         BSON_APPEND_ARRAY(statement, "arrayFilters", &update->array_filters);
-}
-
-/* The random filter and the one that the update needs. */
-static void append_both(struct world *world, const bson_t *needed, bson_t *out, const char *key)
-{
-    bson_t random = BSON_INITIALIZER;
-    generate_filter(&world->rng, 1, &random);
-    bson_t *both = BCON_NEW("$and", "[", BCON_DOCUMENT(needed), BCON_DOCUMENT(&random), "]");
-    BSON_APPEND_DOCUMENT(out, key, both);
-    bson_destroy(both);
-    bson_destroy(&random);
 }
 
 static void op_update(struct world *world)
@@ -344,9 +384,9 @@ static void op_update(struct world *world)
         BSON_APPEND_DOCUMENT(&statement, "sort", &sort);
         bson_destroy(&sort);
     }
-    append_collation(world, &statement);
+    world_append_collation(world, &statement);
     bson_t *command = BCON_NEW("update", "", "updates", "[", BCON_DOCUMENT(&statement), "]");
-    compare(world, command, REPLY_COUNTS, true);
+    world_compare(world, command, REPLY_COUNTS, true);
     bson_destroy(command);
     bson_destroy(&statement);
     generated_update_deinit(&update);
@@ -367,8 +407,8 @@ static void op_modify(struct world *world)
         append_update(&update, command, "update");
         BSON_APPEND_BOOL(command, "new", rng_chance(&world->rng, 50));
     }
-    append_collation(world, command);
-    compare(world, command, REPLY_COUNTS, true);
+    world_append_collation(world, command);
+    world_compare(world, command, REPLY_COUNTS, true);
     bson_destroy(&sort);
     bson_destroy(command);
     generated_update_deinit(&update);
@@ -379,7 +419,7 @@ static void op_insert(struct world *world)
     bson_t doc = BSON_INITIALIZER;
     generate_document(&world->rng, world->next_number++, &doc);
     bson_t *command = BCON_NEW("insert", "", "documents", "[", BCON_DOCUMENT(&doc), "]");
-    compare(world, command, REPLY_COUNTS, true);
+    world_compare(world, command, REPLY_COUNTS, true);
     bson_destroy(command);
     bson_destroy(&doc);
 }
@@ -393,14 +433,20 @@ static void op_by_id(struct world *world)
     if (number >= world->next_number)
         world->next_number = number + 1;
     generate_id(number, &filter, "_id");
-    if (rng_chance(&world->rng, 40))
+    if (rng_chance(&world->rng, 30))
+        command = BCON_NEW("findAndModify", "", "query", BCON_DOCUMENT(&filter), "update", "{", "$set", "{", "n",
+                           BCON_INT32((int32_t)rng_below(&world->rng, 9)), "}", "$setOnInsert", "{", "s", "fam", "k",
+                           BCON_INT32(4), "}", "}", "upsert", BCON_BOOL(rng_chance(&world->rng, 60)), "new",
+                           BCON_BOOL(rng_chance(&world->rng, 50)), "fields", "{", "n", BCON_INT32(1), "s",
+                           BCON_INT32(1), "}");
+    else if (rng_chance(&world->rng, 40))
         command =
             BCON_NEW("delete", "", "deletes", "[", "{", "q", BCON_DOCUMENT(&filter), "limit", BCON_INT32(1), "}", "]");
     else
         command = BCON_NEW("update", "", "updates", "[", "{", "q", BCON_DOCUMENT(&filter), "u", "{", "$set", "{", "n",
                            BCON_INT32((int32_t)rng_below(&world->rng, 9)), "}", "$setOnInsert", "{", "s", "up", "}",
                            "}", "upsert", BCON_BOOL(rng_chance(&world->rng, 50)), "}", "]");
-    compare(world, command, REPLY_COUNTS, true);
+    world_compare(world, command, REPLY_COUNTS, true);
     bson_destroy(command);
     bson_destroy(&filter);
 }
@@ -413,7 +459,7 @@ static void op_delete_many(struct world *world)
     append_both(world, range, &statement, "q");
     BSON_APPEND_INT32(&statement, "limit", 0);
     bson_t *command = BCON_NEW("delete", "", "deletes", "[", BCON_DOCUMENT(&statement), "]");
-    compare(world, command, REPLY_COUNTS, true);
+    world_compare(world, command, REPLY_COUNTS, true);
     bson_destroy(command);
     bson_destroy(range);
     bson_destroy(&statement);
@@ -421,7 +467,8 @@ static void op_delete_many(struct world *world)
 
 static void one_operation(struct world *world)
 {
-    uint32_t kind = rng_below(&world->rng, 100);
+    uint32_t kind = rng_below(&world->rng, 112);
+    forget_hints(world);
     static void (*const writes[])(struct world *) = {op_update, op_update, op_modify,     op_insert,
                                                      op_insert, op_by_id,  op_delete_many};
     if (kind < 58) {
@@ -432,6 +479,10 @@ static void one_operation(struct world *world)
         op_distinct(world);
     } else if (kind < 80) {
         op_aggregate(world);
+    } else if (kind >= 104) {
+        op_pipeline(world);
+    } else if (kind >= 101) {
+        op_moving(world);
     } else {
         writes[rng_below(&world->rng, 7)](world);
         if (++world->writes % COMPARE_EVERY == 0)

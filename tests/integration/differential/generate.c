@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { LONG_TEXT = 700 };
+
 uint32_t rng_below(struct rng *rng, uint32_t bound)
 {
     /* xorshift64*: https://en.wikipedia.org/wiki/Xorshift#xorshift* */
@@ -48,6 +50,13 @@ static const char *const decimals[] = {"0", "1", "2.5", "-3", "7", "10"};
 static void append_string(struct rng *rng, bson_t *out, const char *key)
 {
     const char *text = strings[rng_below(rng, sizeof strings / sizeof strings[0])];
+    char text_long[LONG_TEXT + 32];
+    if (rng_chance(rng, 5)) {
+        /* Longer than a key in a page may be: several share its beginning. */
+        memset(text_long, 'm', LONG_TEXT);
+        snprintf(text_long + LONG_TEXT - rng_below(rng, 2), 32, "%s", text);
+        text = text_long;
+    }
     bson_append_utf8(out, key, -1, text, -1);
 }
 

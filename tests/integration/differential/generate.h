@@ -52,7 +52,8 @@ void generated_update_deinit(struct generated_update *update);
 uint32_t generate_index_count(void);
 /* JSON of the specification. */
 const char *generate_index(uint32_t which);
-/* A scan over the whole index finds every document: it may be hinted. */
-bool generate_index_is_full(uint32_t which);
+/* Filter (JSON) of the documents that the index surely holds, so that it may be hinted: {} for all. NULL: it may not.
+ */
+const char *generate_index_needs(uint32_t which);
 
 #endif

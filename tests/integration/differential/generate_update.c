@@ -79,41 +79,43 @@ void generated_update_deinit(struct generated_update *update)
 
 static const struct {
     const char *spec;
-    bool full;
+    const char *needs; /* a filter (JSON) of documents that it holds; {}: it holds all; NULL: not to be hinted */
 } indexes[] = {
-    {"{\"key\": {\"a\": 1}, \"name\": \"a\"}", true},
-    {"{\"key\": {\"a\": -1, \"n\": 1}, \"name\": \"a_n\"}", true},
-    {"{\"key\": {\"b\": 1}, \"name\": \"b\"}", true},
-    {"{\"key\": {\"b\": 1, \"n\": -1}, \"name\": \"b_n\"}", true},
-    {"{\"key\": {\"n\": 1, \"b\": 1}, \"name\": \"n_b\"}", true},
-    {"{\"key\": {\"n\": 1}, \"name\": \"n\"}", true},
-    {"{\"key\": {\"c.x\": 1}, \"name\": \"cx\"}", true},
-    {"{\"key\": {\"c.x\": 1, \"c.y\": -1, \"b\": 1}, \"name\": \"cx_cy_b\"}", true},
-    {"{\"key\": {\"c\": 1}, \"name\": \"c\"}", true},
-    {"{\"key\": {\"b\": 1, \"c.z\": 1}, \"name\": \"b_cz\"}", true},
-    {"{\"key\": {\"a.0\": 1}, \"name\": \"a0\"}", true},
-    {"{\"key\": {\"a.x\": 1, \"s\": 1}, \"name\": \"ax_s\"}", true},
-    {"{\"key\": {\"s\": 1, \"n\": -1}, \"name\": \"s_n\"}", true},
-    {"{\"key\": {\"s\": 1}, \"name\": \"s_en\", \"collation\": {\"locale\": \"en\", \"strength\": 2}}", true},
+    {"{\"key\": {\"a\": 1}, \"name\": \"a\"}", "{}"},
+    {"{\"key\": {\"a\": -1, \"n\": 1}, \"name\": \"a_n\"}", "{}"},
+    {"{\"key\": {\"b\": 1}, \"name\": \"b\"}", "{}"},
+    {"{\"key\": {\"b\": 1, \"n\": -1}, \"name\": \"b_n\"}", "{}"},
+    {"{\"key\": {\"n\": 1, \"b\": 1}, \"name\": \"n_b\"}", "{}"},
+    {"{\"key\": {\"n\": 1}, \"name\": \"n\"}", "{}"},
+    {"{\"key\": {\"c.x\": 1}, \"name\": \"cx\"}", "{}"},
+    {"{\"key\": {\"c.x\": 1, \"c.y\": -1, \"b\": 1}, \"name\": \"cx_cy_b\"}", "{}"},
+    {"{\"key\": {\"c\": 1}, \"name\": \"c\"}", "{}"},
+    {"{\"key\": {\"b\": 1, \"c.z\": 1}, \"name\": \"b_cz\"}", "{}"},
+    {"{\"key\": {\"a.0\": 1}, \"name\": \"a0\"}", "{}"},
+    {"{\"key\": {\"a.x\": 1, \"s\": 1}, \"name\": \"ax_s\"}", "{}"},
+    {"{\"key\": {\"s\": 1, \"n\": -1}, \"name\": \"s_n\"}", "{}"},
+    {"{\"key\": {\"s\": 1}, \"name\": \"s_en\", \"collation\": {\"locale\": \"en\", \"strength\": 2}}", "{}"},
     {"{\"key\": {\"a\": 1, \"s\": 1}, \"name\": \"a_s_en\", \"collation\": {\"locale\": \"en\", \"strength\": 2}}",
-     true},
-    {"{\"key\": {\"d\": 1, \"k\": 1}, \"name\": \"d_k\"}", true},
-    {"{\"key\": {\"k\": 1, \"a\": 1}, \"name\": \"k_a\"}", true},
-    {"{\"key\": {\"n\": \"hashed\"}, \"name\": \"n_hashed\"}", true},
-    {"{\"key\": {\"s\": \"hashed\"}, \"name\": \"s_hashed\"}", true},
-    {"{\"key\": {\"s\": 1, \"b\": \"hashed\"}, \"name\": \"s_b_hashed\"}", true},
-    {"{\"key\": {\"b\": 1}, \"name\": \"b_sparse\", \"sparse\": true}", false},
-    {"{\"key\": {\"b\": 1, \"d\": -1}, \"name\": \"b_d_sparse\", \"sparse\": true}", false},
-    {"{\"key\": {\"n\": 1}, \"name\": \"n_partial\", \"partialFilterExpression\": {\"n\": {\"$gt\": 3}}}", false},
+     "{}"},
+    {"{\"key\": {\"d\": 1, \"k\": 1}, \"name\": \"d_k\"}", "{}"},
+    {"{\"key\": {\"k\": 1, \"a\": 1}, \"name\": \"k_a\"}", "{}"},
+    {"{\"key\": {\"n\": \"hashed\"}, \"name\": \"n_hashed\"}", "{}"},
+    {"{\"key\": {\"s\": \"hashed\"}, \"name\": \"s_hashed\"}", "{}"},
+    {"{\"key\": {\"s\": 1, \"b\": \"hashed\"}, \"name\": \"s_b_hashed\"}", "{}"},
+    {"{\"key\": {\"b\": 1}, \"name\": \"b_sparse\", \"sparse\": true}", "{\"b\": {\"$exists\": true}}"},
+    {"{\"key\": {\"b\": 1, \"d\": -1}, \"name\": \"b_d_sparse\", \"sparse\": true}", "{\"b\": {\"$exists\": true}}"},
+    {"{\"key\": {\"n\": 1}, \"name\": \"n_partial\", \"partialFilterExpression\": {\"n\": {\"$gt\": 3}}}",
+     "{\"n\": {\"$gt\": 3}}"},
     {"{\"key\": {\"a\": 1}, \"name\": \"a_partial\", \"partialFilterExpression\": {\"b\": {\"$exists\": true}}}",
-     false},
+     "{\"b\": {\"$exists\": true}}"},
     {"{\"key\": {\"s\": 1}, \"name\": \"s_partial\", \"partialFilterExpression\": {\"n\": {\"$lte\": 4}, \"s\": "
      "{\"$gte\": \"a\"}}}",
-     false},
-    {"{\"key\": {\"s\": -1}, \"name\": \"s_hidden\", \"hidden\": true}", false},
-    {"{\"key\": {\"$**\": 1}, \"name\": \"wild\"}", false},
-    {"{\"key\": {\"c.$**\": 1}, \"name\": \"wild_c\"}", false},
-    {"{\"key\": {\"$**\": 1}, \"name\": \"wild_an\", \"wildcardProjection\": {\"a\": 1, \"n\": 1}}", false},
+     "{\"n\": {\"$lte\": 4}, \"s\": {\"$gte\": \"a\"}}"},
+    {"{\"key\": {\"s\": -1}, \"name\": \"s_hidden\", \"hidden\": true}", NULL},
+    {"{\"key\": {\"$**\": 1}, \"name\": \"wild\"}", "{\"n\": {\"$gte\": -100}}"},
+    {"{\"key\": {\"c.$**\": 1}, \"name\": \"wild_c\"}", NULL},
+    {"{\"key\": {\"$**\": 1}, \"name\": \"wild_an\", \"wildcardProjection\": {\"a\": 1, \"n\": 1}}",
+     "{\"n\": {\"$gte\": -100}}"},
 };
 
 uint32_t generate_index_count(void)
@@ -126,7 +128,7 @@ const char *generate_index(uint32_t which)
     return indexes[which].spec;
 }
 
-bool generate_index_is_full(uint32_t which)
+const char *generate_index_needs(uint32_t which)
 {
-    return indexes[which].full;
+    return indexes[which].needs;
 }
