@@ -10,7 +10,8 @@
 enum {
     AMBIGUOUS_KEY_PATTERN = 181,
     CANNOT_CONVERT_TO_UNIQUE = 359,
-    VIOLATION_BYTES_MAX = 3000, /* of all groups of equal keys that an error tells */
+    VIOLATION_BYTES_MAX = 2000, /* of the groups of equal keys that an error tells, before the last */
+    GROUP_BYTES_MAX = 1500,     /* of the _ids in one group */
 };
 
 /* What is asked for; the flags say which of the fields were given. */
@@ -134,7 +135,7 @@ static void add_id(struct violations *violations, bson_t *ids, uint32_t position
     char digits[16];
     const char *name;
     if (!record_get(violations->txn, violations->coll, record_id, &violations->scratch, &doc) ||
-        !bdoc_find(doc, "_id", &id))
+        !bdoc_find(doc, "_id", &id) || ids->len + id.len > GROUP_BYTES_MAX)
         return;
     bson_uint32_to_string(position, &name, digits, sizeof digits);
     bval_append(ids, name, -1, &id);

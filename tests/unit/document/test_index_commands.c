@@ -204,6 +204,33 @@ static void index_stats_leave_explains_out(void **state)
     fixture_close(&fixture);
 }
 
+/* An error's details are bounded: what is too much is left out, not all. */
+static void conversion_that_fails_tells_of_long_ids_what_it_can(void **state)
+{
+    enum { ID_CHARS = 600, DOCS = 10 };
+    (void)state;
+    struct fixture fixture;
+    char id[ID_CHARS + 1];
+    char command[ID_CHARS + 128];
+    bson_iter_t iter;
+    fixture_open(&fixture);
+    memset(id, 'x', ID_CHARS);
+    id[ID_CHARS] = '\0';
+    for (int i = 0; i < DOCS; i++) {
+        id[0] = (char)('a' + i);
+        snprintf(command, sizeof command, "{'insert': 'c', 'documents': [{'_id': '%s', 'a': 1}]}", id);
+        fixture_expect(&fixture, command, "{'n': 1}");
+    }
+    fixture_expect(&fixture,
+                   "{'createIndexes': 'c', 'indexes': [{'key': {'a': 1}, 'name': 'a', 'prepareUnique': true}]}",
+                   "{'ok': 1.0}");
+    bson_t *reply = fixture_run(&fixture, "{'collMod': 'c', 'index': {'name': 'a', 'unique': true}}");
+    assert_int_equal(fixture_i64(reply, "code"), 359);
+    assert_true(bson_iter_init_find(&iter, reply, "violations"));
+    bson_destroy(reply);
+    fixture_close(&fixture);
+}
+
 /* ---- builds through the log ---- */
 
 static void insert_many(struct fixture *fixture, int count)
@@ -423,6 +450,7 @@ int main(void)
         cmocka_unit_test(index_usage_counts_operations),
         cmocka_unit_test(index_stats_leave_explains_out),
         cmocka_unit_test(build_that_fails_on_its_second_index_leaves_none),
+        cmocka_unit_test(conversion_that_fails_tells_of_long_ids_what_it_can),
         cmocka_unit_test(build_whose_one_index_is_dropped_leaves_none),
         cmocka_unit_test(one_who_names_an_index_under_construction_often_waits_for_it),
         cmocka_unit_test(build_of_a_former_leader_stays_all_or_nothing),
