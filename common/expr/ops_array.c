@@ -81,9 +81,9 @@ static bool op_concat_arrays(struct expr_scope *s, const struct expr *call, cons
         if (args[i].type != BT_ARRAY)
             return err_set(s->err, 28664, "$concatArrays only supports arrays, not %s", bval_type_name(args[i].type));
         total += bdoc_count(bval_doc(&args[i]));
+        if (!expr_check_room(s, total))
+            return false;
     }
-    if (!expr_check_room(s, total))
-        return false;
     struct bval *all = arena_alloc(s->scratch, (total + 1) * sizeof *all);
     size_t at = 0;
     for (uint32_t i = 0; i < call->arg_count; i++) {

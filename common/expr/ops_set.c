@@ -95,9 +95,9 @@ static bool op_set_union(struct expr_scope *s, const struct expr *call, const st
         if (!need_array(s, call, &args[i], 17043))
             return false;
         total += bdoc_count(bval_doc(&args[i]));
+        if (!expr_check_room(s, total))
+            return false;
     }
-    if (!expr_check_room(s, total))
-        return false;
     all.items = arena_alloc(s->scratch, (total + 1) * sizeof *all.items);
     for (uint32_t i = 0; i < call->arg_count; i++) {
         struct biter iter;
