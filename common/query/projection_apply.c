@@ -16,6 +16,7 @@ struct apply {
     struct bdoc root;
     const struct filter_match *match;
     struct arena scratch;
+    size_t start; /* of the result in its buffer */
     struct err *err;
 };
 
@@ -53,6 +54,10 @@ static bool write_computed(struct apply *a, const struct projection_node *node, 
     const struct expr_meta *meta = a->match != NULL ? a->match->meta : NULL;
     if (!expr_eval_meta(node->expr, a->root, meta, &a->scratch, &value, a->err))
         return false;
+    /* Each value is within the limit; some hundreds of them together need not be. */
+    if (out->len - a->start + value.len > BDOC_MAX_INTERNAL_BYTES)
+        return err_set(a->err, ERR_BSONObjectTooLarge, "a computed document is larger than %d bytes",
+                       BDOC_MAX_INTERNAL_BYTES);
     write_value(out, node->name, node->name_len, &value);
     return true;
 }
@@ -291,7 +296,7 @@ bool projection_apply(const struct projection *projection, struct bdoc doc, cons
                       struct buf *out, struct err *err)
 {
     alignas(max_align_t) unsigned char storage[STORAGE_BYTES];
-    struct apply a = {.projection = projection, .root = doc, .match = match, .err = err};
+    struct apply a = {.projection = projection, .root = doc, .match = match, .start = out->len, .err = err};
     size_t start = write_begin(out);
     arena_init_in(&a.scratch, storage, sizeof storage);
     bool ok = apply_document(&a, projection->root, doc, out);

@@ -91,6 +91,24 @@ static void projection_malformed_fails_with_code(void **state)
     }
 }
 
+static void projection_of_many_large_values_fails_with_10334(void **state)
+{
+    struct arena arena;
+    struct projection *projection;
+    struct err err = {0};
+    struct buf out = BUF_INIT;
+    (void)state;
+    arena_init(&arena);
+    const char *spec = "{'a': {'$range': [0, 600000]}, 'b': {'$range': [0, 600000]}, 'c.d': {'$range': [0, 600000]}}";
+    assert_true(projection_compile(&arena, json_doc(&arena, spec),
+                                   &(struct projection_options){.kind = PROJECTION_STAGE}, &projection, &err));
+    assert_false(projection_apply(projection, json_doc(&arena, "{'_id': 1}"), NULL, &out, &err));
+    assert_int_equal(err.code, ERR_BSONObjectTooLarge);
+    assert_int_equal(out.len, 0);
+    buf_deinit(&out);
+    arena_deinit(&arena);
+}
+
 static void projection_positional_keeps_the_matched_element(void **state)
 {
     struct arena arena;
@@ -146,6 +164,7 @@ int main(void)
         cmocka_unit_test(projection_find_includes_and_excludes),
         cmocka_unit_test(projection_stage_computes_and_adds),
         cmocka_unit_test(projection_malformed_fails_with_code),
+        cmocka_unit_test(projection_of_many_large_values_fails_with_10334),
         cmocka_unit_test(projection_positional_keeps_the_matched_element),
         cmocka_unit_test(projection_inclusions_are_told_for_covered_queries),
     };
