@@ -16,8 +16,9 @@
 enum {
     LOOKUP_BATCH_FIRST = 16, /* documents joined by the first read; four times as many by each further one */
     LOOKUP_BATCH_MAX = 1024,
-    LOOKUP_INPUT_BYTES = 4 * 1024 * 1024,  /* of documents that wait */
-    LOOKUP_FOUND_BYTES = 32 * 1024 * 1024, /* of documents found for them; with more each has a read of its own */
+    LOOKUP_INPUT_BYTES = 4 * 1024 * 1024,   /* of documents that wait */
+    LOOKUP_FOUND_BYTES = 32 * 1024 * 1024,  /* of documents found for them; with more each has a read of its own */
+    LOOKUP_JOINED_BYTES = 64 * 1024 * 1024, /* of one document after several joins in a row */
 };
 
 #define LOOKUP_NONE UINT32_MAX /* no entry */
@@ -436,7 +437,11 @@ static bool next_lookup(struct stage_run *run, struct bdoc *out, struct err *err
         arena_init(&s->arena);
         run->state = s;
     }
-    return spec->stages.data == NULL ? next_batched(run, s, out, err) : next_each(run, s, out, err);
+    if (!(spec->stages.data == NULL ? next_batched(run, s, out, err) : next_each(run, s, out, err)))
+        return false;
+    return out->data == NULL || out->len <= LOOKUP_JOINED_BYTES ||
+           err_set(err, ERR_BSONObjectTooLarge, "a document after $lookup is larger than %d bytes",
+                   LOOKUP_JOINED_BYTES);
 }
 
 static void close_lookup(struct stage_run *run)

@@ -147,6 +147,38 @@ static const char *run(struct world *world, const char *stages, bool runs_stages
     return copy;
 }
 
+/* Each array is within the limit of one; together they would grow without end. */
+static void lookup_after_lookup_is_bounded(void **state)
+{
+    enum { TEXT_BYTES = 12 * 1024 * 1024 };
+    static const char one[] = "{'$lookup': {'from': 'r', 'as': '%s', 'pipeline': []}}";
+    struct world *world = *state;
+    struct pipeline *pipeline;
+    struct err err = {0};
+    struct bdoc doc;
+    struct buf stages = BUF_INIT;
+    char *large = test_calloc(1, TEXT_BYTES + 1);
+    memset(large, 'x', TEXT_BYTES);
+    add(&world->left, world, "{'_id': 1}");
+    add(&world->right, world, arena_printf(&world->arena, "{'t': '%s'}", large));
+    test_free(large);
+    for (char name[] = "a"; name[0] <= 'h'; name[0]++) {
+        const char *stage = arena_printf(&world->arena, one, name);
+        buf_append(&stages, stages.len == 0 ? "[" : ",", 1);
+        buf_append(&stages, stage, strlen(stage));
+    }
+    buf_append(&stages, "]", 2);
+    assert_true(pipeline_compile(&world->arena, stages_of(world, (const char *)stages.data), NULL, &pipeline, &err));
+    struct pipeline_foreign foreign = {.open = open_right, .close = close_right, .arg = world};
+    struct pipeline_run *running =
+        pipeline_run_new(pipeline, 0, (struct doc_source){next_of_docs, &world->left}, PIPELINE_MEMORY_LIMIT_BYTES);
+    pipeline_run_set_foreign(running, &foreign);
+    assert_false(pipeline_run_next(running, &doc, &err));
+    assert_int_equal(err.code, ERR_BSONObjectTooLarge);
+    pipeline_run_free(running);
+    buf_deinit(&stages);
+}
+
 #define EQUALITY                                                                                                       \
     "[{\"$lookup\": {\"from\": \"r\", \"localField\": \"k\", \"foreignField\": \"f\", \"as\": \"j\"}},"                \
     " {\"$project\": {\"j._id\": 1}}]"
@@ -292,6 +324,7 @@ static void sample_takes_that_many_different_documents(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(lookup_after_lookup_is_bounded, set_up, tear_down),
         cmocka_unit_test_setup_teardown(lookup_by_equality_reads_for_many_documents_at_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(lookup_batches_find_what_single_reads_find, set_up, tear_down),
         cmocka_unit_test_setup_teardown(lookup_pipeline_without_variables_is_read_once, set_up, tear_down),
