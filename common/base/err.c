@@ -71,13 +71,14 @@ void err_set_details(struct err *err, const void *bson, uint32_t len)
     err->details_len = len;
 }
 
-const char *err_name(int32_t code)
+const char *err_name(int32_t code, char scratch[ERR_NAME_MAX])
 {
     for (size_t i = 0; i < sizeof err_table / sizeof err_table[0]; i++) {
         if (err_table[i].code == code)
             return err_table[i].name;
     }
-    return "UnknownError";
+    snprintf(scratch, ERR_NAME_MAX, "Location%d", (int)code);
+    return scratch;
 }
 
 unsigned err_categories(int32_t code)

@@ -58,8 +58,10 @@ static inline bool err_false(bool result)
 
 /* Attaches a copy of a BSON document. One that is larger than ERR_DETAILS_MAX is left out. */
 void err_set_details(struct err *err, const void *bson, uint32_t len);
-/* "NamespaceNotFound"; "Location<n>" has no table entry and is answered as "UnknownError". */
-const char *err_name(int32_t code);
+/* Enough for every name, with its NUL. */
+#define ERR_NAME_MAX 64
+/* "NamespaceNotFound"; a code without a name of its own is called "Location40415", written to `scratch`. */
+const char *err_name(int32_t code, char scratch[ERR_NAME_MAX]);
 /* A set of enum err_category. */
 unsigned err_categories(int32_t code);
 

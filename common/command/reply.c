@@ -20,10 +20,11 @@ static void append_array_key(char buffer[12], const char **key, int *key_len, ui
 
 void reply_append_error(bson_t *out, const struct err *err, const char *const *labels, unsigned label_count)
 {
+    char name[ERR_NAME_MAX];
     BSON_APPEND_DOUBLE(out, "ok", 0.0);
     BSON_APPEND_UTF8(out, "errmsg", err->msg);
     BSON_APPEND_INT32(out, "code", err->code);
-    BSON_APPEND_UTF8(out, "codeName", err_name(err->code));
+    BSON_APPEND_UTF8(out, "codeName", err_name(err->code, name));
     if (label_count > 0) {
         bson_t array;
         BSON_APPEND_ARRAY_BEGIN(out, "errorLabels", &array);
