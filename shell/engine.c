@@ -133,7 +133,8 @@ JSValueRef engine_throw(JSContextRef context, JSValueRef *exception, const struc
     JSValueRef message = engine_string(context, err->msg, strlen(err->msg));
     JSObjectRef error = JSObjectMakeError(context, 1, &message, NULL);
     engine_set(context, error, "code", JSValueMakeNumber(context, err->code));
-    const char *name = err_name(err->code);
+    char scratch[ERR_NAME_MAX];
+    const char *name = err_name(err->code, scratch);
     engine_set(context, error, "codeName", engine_string(context, name, strlen(name)));
     *exception = error;
     return JSValueMakeUndefined(context);

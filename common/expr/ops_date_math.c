@@ -262,7 +262,7 @@ static bool op_date_trunc(struct expr_scope *s, const struct expr *call, const s
             return false;
     }
     int64_t offset = time_zone_offset_ms(&zone, ms);
-    int64_t local;
+    int64_t local = 0;
     if (!trunc_local(ms + offset, unit, size, week_start, &local) || local < INT64_MIN / 2)
         return err_set(s->err, 5439014, "$dateTrunc overflowed");
     *out = make_date(s->scratch, unit >= UNIT_HOUR ? local - offset : time_zone_to_utc(&zone, local));

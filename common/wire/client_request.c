@@ -19,12 +19,13 @@ static void append_label(bson_t *doc, const char *label)
 /* {ok: 0, errmsg, code, codeName}, for what goes wrong below the commands. */
 static struct wire_frame *error_reply(const struct err *err, const char *label)
 {
+    char name[ERR_NAME_MAX];
     bson_t doc;
     bson_init(&doc);
     BSON_APPEND_DOUBLE(&doc, "ok", 0.0);
     BSON_APPEND_UTF8(&doc, "errmsg", err->msg);
     BSON_APPEND_INT32(&doc, "code", err->code);
-    BSON_APPEND_UTF8(&doc, "codeName", err_name(err->code));
+    BSON_APPEND_UTF8(&doc, "codeName", err_name(err->code, name));
     if (label != NULL)
         append_label(&doc, label);
     struct wire_frame *frame = wire_frame_of_doc(bdoc_of(&doc));
