@@ -68,7 +68,9 @@ static bool apply(const struct update *update, struct bdoc doc, const struct fil
     return ok;
 }
 
-static void check_one(const struct update *update, const struct bval *spec, struct bdoc doc, int64_t position)
+/* `again`: the update may be applied to its own result. Not one with array filters: what it has set may fall under
+ * another filter than before, and then meet a second change of the same element (40). */
+static void check_one(const struct update *update, bool again, struct bdoc doc, int64_t position)
 {
     struct buf first = BUF_INIT;
     struct buf second = BUF_INIT;
@@ -83,7 +85,7 @@ static void check_one(const struct update *update, const struct bval *spec, stru
         CHECK(apply(update, doc, &match, &second, &result));
         CHECK(second.len == first.len && memcmp(first.data, second.data, first.len) == 0);
         buf_clear(&second);
-        if (sets_a_state(spec) && !update_needs_match(update)) {
+        if (again && !update_needs_match(update)) {
             CHECK(apply(update, after, &match, &second, &result));
             CHECK(second.len == first.len && memcmp(first.data, second.data, first.len) == 0);
         }
@@ -137,8 +139,9 @@ static void try_update(struct arena *arena, const struct material *m, struct bdo
         material_check_error(&err);
         return;
     }
+    bool again = filters.data == NULL && sets_a_state(&m->spec);
     for (int i = 0; i < MATERIAL_DOCS; i++)
-        check_one(update, &m->spec, m->docs[i], i - 1);
+        check_one(update, again, m->docs[i], i - 1);
     check_upsert(arena, m, update);
     update_release(update);
 }
