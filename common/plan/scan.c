@@ -188,6 +188,26 @@ static bool is_left_to_earlier(struct scan *scan, uint32_t at, bool *left, struc
     return true;
 }
 
+/* A stored document has its _id in front, wherever the index has it; the other fields stay in the index's order. */
+static void append_covered(struct bdoc values, struct buf *out)
+{
+    struct biter iter;
+    struct belem elem;
+    struct bval id;
+    if (!bdoc_find(values, "_id", &id)) {
+        buf_append(out, values.data, values.len);
+        return;
+    }
+    bson_t ordered = BSON_INITIALIZER;
+    bval_append(&ordered, "_id", 3, &id);
+    biter_init(&iter, values);
+    while (biter_next(&iter, &elem))
+        if (strcmp(elem.key, "_id") != 0)
+            bval_append(&ordered, elem.key, (int)elem.key_len, &elem.val);
+    buf_append(out, bson_get_data(&ordered), ordered.len);
+    bson_destroy(&ordered);
+}
+
 /* Nothing of the document is needed but what its entry says. */
 static bool make_covered(const struct scan *scan, struct plan_walk *walk)
 {
@@ -197,7 +217,7 @@ static bool make_covered(const struct scan *scan, struct plan_walk *walk)
     bool ok = index_entry_values(walk->index, &walk->entry, false, &made);
     if (ok) {
         buf_clear(&walk->made);
-        buf_append(&walk->made, bson_get_data(&made), made.len);
+        append_covered((struct bdoc){.data = bson_get_data(&made), .len = made.len}, &walk->made);
         walk->doc = (struct bdoc){.data = walk->made.data, .len = (uint32_t)walk->made.len};
     }
     bson_destroy(&made);

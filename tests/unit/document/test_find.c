@@ -220,6 +220,18 @@ static void find_projects_metadata(void **state)
     fixture_close(&fixture);
 }
 
+static void find_covered_by_an_index_has_the_id_in_front(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fill(&fixture);
+    fixture_expect(&fixture, "{'createIndexes': 'c', 'indexes': [{'key': {'a': 1, '_id': 1}, 'name': 'x'}]}",
+                   "{'ok': 1.0}");
+    fixture_expect_batch(&fixture, "{'find': 'c', 'filter': {'a': {'$gt': 1}}, 'projection': {'a': 1}, 'hint': 'x'}",
+                         "[{'_id': 3, 'a': 2}, {'_id': 1, 'a': 3}]");
+    fixture_close(&fixture);
+}
+
 static void find_min_and_max_bound_the_hinted_index(void **state)
 {
     (void)state;
@@ -298,6 +310,7 @@ int main(void)
         cmocka_unit_test(find_batch_stops_at_its_size_in_bytes),
         cmocka_unit_test(find_gives_record_ids_and_keys),
         cmocka_unit_test(find_projects_metadata),
+        cmocka_unit_test(find_covered_by_an_index_has_the_id_in_front),
         cmocka_unit_test(find_min_and_max_bound_the_hinted_index),
         cmocka_unit_test(find_min_and_max_hold_for_a_sort_by_several_values),
         cmocka_unit_test(find_index_key_of_a_document_that_did_not_fit_is_its_own),
