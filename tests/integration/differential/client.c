@@ -270,7 +270,8 @@ void client_run_moving(const struct collection_target *target, const bson_t *fin
     BSON_APPEND_INT32(&sent, "batchSize", 5);
     bool ok = mongoc_client_command_simple(target->client, target->db, &sent, NULL, &reply, &error);
     int64_t id = ok ? take_batch(&reply, &list) : 0;
-    while (ok && (id != 0 || done < count)) {
+    /* The writes are all made, also after a read that failed: the collections have to stay the same. */
+    while (id != 0 || done < count) {
         bson_destroy(&reply);
         bson_destroy(&sent);
         bson_t *more =

@@ -513,7 +513,8 @@ int main(int argc, char **argv)
     world.db = db;
     for (int i = 0; i < TARGETS; i++)
         world.targets[i] = (struct collection_target){.name = target_names[i], .client = clients[i / 2], .db = db};
-    for (uint64_t round = 0; world.operations < wanted && world.differences < DIFFERENCES_MAX; round++) {
+    uint64_t first = strtoull(argument(argc, argv, "--round", "0"), NULL, 10);
+    for (uint64_t round = first; world.operations < wanted && world.differences < DIFFERENCES_MAX; round++) {
         world.rng.state = (seed * 1000003 + round) * 0x9e3779b97f4a7c15ULL | 1;
         start_round(&world);
         for (int i = 0; i < ROUND_OPERATIONS && world.operations < wanted && !world.diverged; i++)
