@@ -30,7 +30,11 @@ await run(process.argv[2], async (client) => {
   check('updateOne anywhere', (await h.updateOne({ y: 'v500' }, { $inc: { n: 1 } })).modifiedCount, 1);
   check('was that one', (await h.findOne({ _id: 500 })).n, 1);
   check('upsert', (await h.updateOne({ _id: 9000 }, { $set: { n: 1 } }, { upsert: true })).upsertedId, 9000);
-  await checkFails('upsert without key', 61, () => h.updateOne({ q: 1 }, { $set: { n: 1 } }, { upsert: true }));
+  check('upsert without key', (await h.updateOne({ q: 1 }, { $set: { n: 1 } }, { upsert: true })).upsertedCount, 1);
+  check('upsert without key again', (await h.updateOne({ q: 1 }, { $inc: { n: 1 } }, { upsert: true })).modifiedCount, 1);
+  check('upserted once', (await h.find({ q: 1 }).toArray()).map((doc) => doc.n), [2]);
+  check('and gone', (await h.deleteMany({ q: 1 })).deletedCount, 1);
+  await checkFails('multi upsert without key', 61, () => h.updateMany({ q: 1 }, { $set: { n: 1 } }, { upsert: true }));
   check('deleteOne anywhere', (await h.deleteOne({ y: 'v501' })).deletedCount, 1);
   check('findOneAndUpdate', (await h.findOneAndUpdate({ x: 6 }, { $set: { t: 1 } }, { sort: { _id: -1 }, returnDocument: 'after' }))._id, 2996);
   check('findOneAndDelete', (await h.findOneAndDelete({ _id: 7 }))._id, 7);
