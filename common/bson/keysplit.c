@@ -1,33 +1,16 @@
 /* Follows the format that bson/keyenc.h describes. */
 #include "bson/keysplit.h"
 
+#include "bson/keyenc_tags.h"
 #include "bson/value.h"
 
 #include <stddef.h>
 #include <string.h>
 
 enum {
-    TAG_NAN = 0x20,
-    TAG_MINUS_INFINITY = 0x21,
-    TAG_NEGATIVE_FIRST = 0x22,
-    TAG_NEGATIVE_LAST = 0x2b,
-    TAG_ZERO = 0x2c,
-    TAG_SMALL = 0x2d,
-    TAG_LARGE = 0x36,
-    TAG_INFINITY = 0x37,
-    TAG_NEGATIVE = 0x58, /* minus the tag of the magnitude */
-    TAG_STRING = 0x48,
-    TAG_DOCUMENT = 0x50,
-    TAG_ARRAY = 0x58,
-    TAG_BINARY = 0x60,
-    TAG_OBJECT_ID = 0x68,
-    TAG_BOOL = 0x70,
-    TAG_DATE = 0x78,
-    TAG_TIMESTAMP = 0x80,
-    TAG_REGEX = 0x88,
-    TAG_DB_POINTER = 0x90,
-    TAG_CODE = 0x98,
-    TAG_CODE_WITH_SCOPE = 0xa0,
+    TAG_MINUS_INFINITY = TAG_NEGATIVE - TAG_INFINITY,
+    TAG_NEGATIVE_FIRST = TAG_NEGATIVE - TAG_LARGE,
+    TAG_NEGATIVE_LAST = TAG_NEGATIVE - TAG_SMALL,
 };
 
 enum {
