@@ -318,3 +318,20 @@ bool bval_order_concerns(const struct bval *val)
         return false;
     }
 }
+
+bool bval_in_sorted(const struct bval *val, const struct bval *values, size_t count, const struct bval_order *order)
+{
+    size_t low = 0;
+    size_t high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int compared = bval_compare_ordered(val, &values[middle], order);
+        if (compared == 0)
+            return true;
+        if (compared < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return false;
+}

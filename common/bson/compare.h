@@ -57,6 +57,8 @@ bool bval_equal(const struct bval *a, const struct bval *b);
 /* `order` NULL: strings by bytes. */
 int bval_compare_ordered(const struct bval *a, const struct bval *b, const struct bval_order *order);
 bool bval_equal_ordered(const struct bval *a, const struct bval *b, const struct bval_order *order);
+/* True when one of `values`, sorted by that order, equals `val`: by halves. */
+bool bval_in_sorted(const struct bval *val, const struct bval *values, size_t count, const struct bval_order *order);
 /* Documents with the names of their fields. */
 int bdoc_compare(struct bdoc a, struct bdoc b);
 int bdoc_compare_ordered(struct bdoc a, struct bdoc b, const struct bval_order *order);

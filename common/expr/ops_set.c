@@ -40,19 +40,7 @@ static void make_set(const struct expr_scope *s, struct expr_items *items)
 
 static bool contains(const struct expr_scope *s, const struct expr_items *set, const struct bval *val)
 {
-    size_t low = 0;
-    size_t high = set->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int order = bval_compare_ordered(val, &set->items[middle], s->order);
-        if (order == 0)
-            return true;
-        if (order < 0)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return false;
+    return bval_in_sorted(val, set->items, set->count, s->order);
 }
 
 static bool need_array(struct expr_scope *s, const struct expr *call, const struct bval *arg, int code)

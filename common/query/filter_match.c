@@ -116,18 +116,8 @@ static bool test_in(const struct filter_node *node, const struct bval *val, stru
     const struct filter_members *in = &node->in;
     if (val->type == BT_EOO)
         return in->has_null;
-    uint32_t low = 0;
-    uint32_t high = in->count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        int order = bval_compare_ordered(val, &in->values[middle], node->order);
-        if (order == 0)
-            return true;
-        if (order < 0)
-            high = middle;
-        else
-            low = middle + 1;
-    }
+    if (bval_in_sorted(val, in->values, in->count, node->order))
+        return true;
     for (uint32_t i = 0; i < in->regex_count; i++)
         if (test_regex(in->regexes[i], val, eval))
             return true;
