@@ -107,6 +107,9 @@ int expr_define(struct expr_compiler *c, const char *name, uint32_t len);
 bool expr_run(struct expr_scope *scope, const struct expr *expr, struct bval *out) ERR_WARN_UNUSED;
 /* Null, undefined or missing. */
 bool expr_is_nullish(const struct bval *val);
+/* The operand of an operator on one number: *null when there is none; 28765 when it is something else. */
+bool expr_one_number(struct expr_scope *s, const struct expr *call, const struct bval *arg, bool *null,
+                     struct number *out);
 /* Descends from a document as a field path does: through arrays of documents too. */
 bool expr_walk(struct expr_scope *scope, struct bdoc doc, const struct expr_name *names, uint32_t count,
                struct bval *out);

@@ -176,8 +176,8 @@ static bool op_mod(struct expr_scope *s, const struct expr *call, const struct b
     return true;
 }
 
-static bool one_number(struct expr_scope *s, const struct expr *call, const struct bval *arg, bool *null,
-                       struct number *out)
+bool expr_one_number(struct expr_scope *s, const struct expr *call, const struct bval *arg, bool *null,
+                     struct number *out)
 {
     *null = expr_is_nullish(arg);
     if (*null)
@@ -194,7 +194,7 @@ static bool op_abs(struct expr_scope *s, const struct expr *call, const struct b
     bool null;
     struct number n;
     *out = BVAL_NULL;
-    if (!one_number(s, call, &args[0], &null, &n) || null)
+    if (!expr_one_number(s, call, &args[0], &null, &n) || null)
         return null;
     if (n.type == BT_DOUBLE)
         n.f64 = fabs(n.f64);
@@ -213,7 +213,7 @@ static bool op_floor_ceil(struct expr_scope *s, const struct expr *call, const s
     bool null;
     struct number n;
     *out = BVAL_NULL;
-    if (!one_number(s, call, &args[0], &null, &n) || null)
+    if (!expr_one_number(s, call, &args[0], &null, &n) || null)
         return null;
     bool up = call->op->tag == 1;
     if (n.type == BT_DOUBLE)
@@ -262,7 +262,7 @@ static bool op_round(struct expr_scope *s, const struct expr *call, const struct
     int64_t places = 0;
     bool cut = call->op->tag == 1;
     *out = BVAL_NULL;
-    if (!one_number(s, call, &args[0], &null, &n) || null)
+    if (!expr_one_number(s, call, &args[0], &null, &n) || null)
         return null;
     if (call->arg_count > 1) {
         if (expr_is_nullish(&args[1]))

@@ -8,7 +8,6 @@
 #include <math.h>
 
 enum {
-    ERR_UNARY_TYPE = 28765,
     ERR_DOMAIN = 50989,
 };
 
@@ -55,19 +54,6 @@ enum function_index {
     FUNCTION_ATANH,
 };
 
-static bool one_number(struct expr_scope *s, const struct expr *call, const struct bval *arg, bool *null,
-                       struct number *out)
-{
-    *null = expr_is_nullish(arg);
-    if (*null)
-        return true;
-    if (!bval_is_number(arg))
-        return err_set(s->err, ERR_UNARY_TYPE, "%s only supports numeric types, not %s", call->op->name,
-                       bval_type_name(arg->type));
-    *out = number_of(arg);
-    return true;
-}
-
 static bool is_positive(const struct number *number)
 {
     return number_is_nan(number) || (!number_is_negative(number) && !number_is_zero(number));
@@ -89,7 +75,7 @@ static bool op_function(struct expr_scope *s, const struct expr *call, const str
     struct number n;
     enum function_index which = (enum function_index)call->op->tag;
     *out = BVAL_NULL;
-    if (!one_number(s, call, &args[0], &null, &n) || null)
+    if (!expr_one_number(s, call, &args[0], &null, &n) || null)
         return null;
     if (which == FUNCTION_LN && !is_positive(&n))
         return err_set(s->err, 28766, "$ln's argument must be a positive number");
@@ -112,7 +98,7 @@ static bool op_sqrt(struct expr_scope *s, const struct expr *call, const struct 
     bool null;
     struct number n;
     *out = BVAL_NULL;
-    if (!one_number(s, call, &args[0], &null, &n) || null)
+    if (!expr_one_number(s, call, &args[0], &null, &n) || null)
         return null;
     if (number_is_negative(&n) && !number_is_nan(&n))
         return err_set(s->err, 28714, "$sqrt's argument must be greater than or equal to 0");
@@ -225,7 +211,7 @@ static bool op_angle(struct expr_scope *s, const struct expr *call, const struct
     struct number n;
     bool to_degrees = call->op->tag == 1;
     *out = BVAL_NULL;
-    if (!one_number(s, call, &args[0], &null, &n) || null)
+    if (!expr_one_number(s, call, &args[0], &null, &n) || null)
         return null;
     if (n.type == BT_DECIMAL128) {
         bson_decimal128_t half_turn = decimal_from_i64(180);
