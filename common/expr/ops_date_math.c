@@ -171,33 +171,56 @@ static int64_t date_diff(int64_t start, int64_t end, enum time_unit unit, int we
     return floor_div(b, unit_ms[unit]) - floor_div(a, unit_ms[unit]) - clock;
 }
 
+/* What $dateDiff and $dateTrunc read after their own arguments. */
+struct calendar {
+    struct time_zone zone;
+    int week_start;
+    bool null; /* startOfWeek is, and counts */
+};
+
+/* One of the first four is null: so is the result. */
+static bool lacks_argument(const struct expr *call, const struct bval *args)
+{
+    for (uint32_t i = 0; i < 4; i++)
+        if (call->args[i] != NULL && expr_is_nullish(&args[i]))
+            return true;
+    return false;
+}
+
+/* timezone and, for weeks only, startOfWeek: arguments 3 and 4. */
+static bool calendar_args(struct expr_scope *s, const struct expr *call, const struct bval *args, enum time_unit unit,
+                          struct calendar *out)
+{
+    *out = (struct calendar){.week_start = SUNDAY};
+    if (call->args[3] != NULL && !date_zone_arg(s, call, &args[3], 40517, &out->zone))
+        return false;
+    if (call->args[4] == NULL || unit != UNIT_WEEK)
+        return true;
+    out->null = expr_is_nullish(&args[4]);
+    return out->null || week_start_arg(s, call, &args[4], &out->week_start);
+}
+
 /* Arguments: startDate, endDate, unit, timezone, startOfWeek. */
 static bool op_date_diff(struct expr_scope *s, const struct expr *call, const struct bval *args, struct bval *out)
 {
     int64_t start;
     int64_t end;
     enum time_unit unit = UNIT_MS;
-    struct time_zone zone = {0};
-    int week_start = SUNDAY;
+    struct calendar calendar;
     *out = BVAL_NULL;
-    for (uint32_t i = 0; i < 4; i++)
-        if (call->args[i] != NULL && expr_is_nullish(&args[i]))
-            return true;
+    if (lacks_argument(call, args))
+        return true;
     if (!date_arg(s, call, &args[0], 5166307, &start) || !date_arg(s, call, &args[1], 5166307, &end) ||
         !unit_arg(s, call, &args[2], ERR_UNIT_TYPE, &unit))
         return false;
-    if (call->args[3] != NULL && !date_zone_arg(s, call, &args[3], 40517, &zone))
+    if (!calendar_args(s, call, args, unit, &calendar))
         return false;
-    if (call->args[4] != NULL && unit == UNIT_WEEK) {
-        if (expr_is_nullish(&args[4]))
-            return true;
-        if (!week_start_arg(s, call, &args[4], &week_start))
-            return false;
-    }
+    if (calendar.null)
+        return true;
     int64_t span;
     if (__builtin_sub_overflow(end, start, &span))
         return err_set(s->err, 5166308, "$dateDiff overflowed");
-    *out = make_i64(s->scratch, date_diff(start, end, unit, week_start, &zone));
+    *out = make_i64(s->scratch, date_diff(start, end, unit, calendar.week_start, &calendar.zone));
     return true;
 }
 
@@ -243,29 +266,23 @@ static bool op_date_trunc(struct expr_scope *s, const struct expr *call, const s
     int64_t ms;
     int64_t size = 1;
     enum time_unit unit = UNIT_MS;
-    struct time_zone zone = {0};
-    int week_start = SUNDAY;
+    struct calendar calendar;
     *out = BVAL_NULL;
-    for (uint32_t i = 0; i < 4; i++)
-        if (call->args[i] != NULL && expr_is_nullish(&args[i]))
-            return true;
+    if (lacks_argument(call, args))
+        return true;
     if (!date_arg(s, call, &args[0], 5439012, &ms) || !unit_arg(s, call, &args[1], ERR_UNIT_TYPE, &unit))
         return false;
     if (call->args[2] != NULL && !bin_size_arg(s, &args[2], &size))
         return false;
-    if (call->args[3] != NULL && !date_zone_arg(s, call, &args[3], 40517, &zone))
+    if (!calendar_args(s, call, args, unit, &calendar))
         return false;
-    if (call->args[4] != NULL && unit == UNIT_WEEK) {
-        if (expr_is_nullish(&args[4]))
-            return true;
-        if (!week_start_arg(s, call, &args[4], &week_start))
-            return false;
-    }
-    int64_t offset = time_zone_offset_ms(&zone, ms);
+    if (calendar.null)
+        return true;
+    int64_t offset = time_zone_offset_ms(&calendar.zone, ms);
     int64_t local = 0;
-    if (!trunc_local(ms + offset, unit, size, week_start, &local) || local < INT64_MIN / 2)
+    if (!trunc_local(ms + offset, unit, size, calendar.week_start, &local) || local < INT64_MIN / 2)
         return err_set(s->err, 5439014, "$dateTrunc overflowed");
-    *out = make_date(s->scratch, unit >= UNIT_HOUR ? local - offset : time_zone_to_utc(&zone, local));
+    *out = make_date(s->scratch, unit >= UNIT_HOUR ? local - offset : time_zone_to_utc(&calendar.zone, local));
     return true;
 }
 
