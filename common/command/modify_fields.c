@@ -60,3 +60,16 @@ bool modify_fields_read(struct bdoc body, struct modify_fields *out, struct err 
 {
     return read_all(body, out, err) && check(out, err);
 }
+
+struct write_fields modify_fields_statement(const struct modify_fields *fields)
+{
+    return (struct write_fields){
+        .q = fields->query,
+        .u = fields->update,
+        .sort = fields->sort,
+        .array_filters = fields->array_filters,
+        .collation = fields->collation,
+        .hint = fields->hint,
+        .upsert = fields->upsert,
+    };
+}

@@ -3,8 +3,7 @@
 #ifndef SHERD_COMMAND_MODIFY_FIELDS_H
 #define SHERD_COMMAND_MODIFY_FIELDS_H
 
-#include "base/err.h"
-#include "bson/value.h"
+#include "command/write_fields.h"
 
 struct modify_fields {
     struct bdoc query;         /* empty when not given */
@@ -24,5 +23,7 @@ struct modify_fields {
 
 /* Errors: field_spec.h's, and 9 FailedToParse for options that exclude each other. */
 bool modify_fields_read(struct bdoc body, struct modify_fields *out, struct err *err) ERR_WARN_UNUSED;
+/* The same as the fields of an update statement, or of a delete's with remove. */
+struct write_fields modify_fields_statement(const struct modify_fields *fields);
 
 #endif

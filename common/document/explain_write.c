@@ -41,15 +41,7 @@ static bool modify_statement(struct explained_write *write, struct err *err)
     struct write_current *current = &write->op->current;
     if (!modify_fields_read(write->ctx->body, &fields, err))
         return false;
-    current->fields = (struct write_fields){
-        .q = fields.query,
-        .u = fields.update,
-        .sort = fields.sort,
-        .array_filters = fields.array_filters,
-        .collation = fields.collation,
-        .hint = fields.hint,
-        .upsert = fields.upsert,
-    };
+    current->fields = modify_fields_statement(&fields);
     write->op->is_delete = fields.remove;
     write->op->let = fields.let;
     write->returns = true;

@@ -23,14 +23,7 @@ enum command_status find_and_modify_run(struct command_ctx *ctx, struct err *err
         write_op_free(op);
         return COMMAND_ERROR;
     }
-    struct write_fields fields = {
-        .q = request.query,
-        .u = request.update,
-        .sort = request.sort,
-        .array_filters = request.array_filters,
-        .collation = request.collation,
-        .hint = request.hint,
-    };
+    struct write_fields fields = modify_fields_statement(&request);
     op->is_delete = request.remove;
     op->let = request.let;
     op->modify_fields = request.fields;
